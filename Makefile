@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# make            build/synhold
+# make demo       a reconnect storm without and with the shield, in private namespaces (root)
+# make test       everything: unit, prog and e2e tests (root)
+# make help       the rest
+
+VERSION := $(shell cat VERSION)
+PREFIX ?= /usr/local
+SBINDIR ?= $(PREFIX)/sbin
+BUILD ?= build
+CLANG ?= clang
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+PKG_CONFIG ?= pkg-config
+MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+LIBS_PKG := libbpf libelf zlib libevent_core inih jansson smartcols ncursesw libmnl libmicrohttpd
+CFLAGS ?= -O2 -g
+ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) -D_GNU_SOURCE -DSYNHOLD_VERSION='"$(VERSION)"' -Iinclude -Iuser -I. -I$(BUILD)/gen \
+	$(shell $(PKG_CONFIG) --cflags $(LIBS_PKG) 2>/dev/null) -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(SANITIZE)
+LIBS = $(shell $(PKG_CONFIG) --libs $(LIBS_PKG) 2>/dev/null) -lpthread -lm
+BPF_CFLAGS := -O2 -g -mcpu=v3 -target bpf -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude -Ibpf -I/usr/include/$(MULTIARCH)
+
+SRC := $(wildcard user/lib/*.c user/daemon/*.c user/cli/*.c user/export/*.c user/drill/*.c)
+OBJ := $(SRC:%.c=$(BUILD)/%.o)
+CORE_OBJ := $(filter-out $(BUILD)/user/cli/main.o,$(OBJ))
+SKEL := $(BUILD)/gen/synhold.skel.h
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
+PROG := $(patsubst tests/prog/%.c,$(BUILD)/tests/prog/%,$(wildcard tests/prog/test_*.c))
+PROG_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/prog/test_*.c),$(wildcard tests/prog/*.c)))
+E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard tests/e2e/tools/*.c))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all help clean deps demo test test-unit test-prog test-e2e bench lint install uninstall
+
+all: $(BUILD)/synhold
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+	@echo 'make test-unit | test-prog | test-e2e   one kind of tests'
+	@echo 'make lint       formatting, static analysis, dependency rule'
+	@echo 'make bench      measurements, as ratios of one run'
+	@echo 'make deps       install the Debian packages that building and testing need'
+	@echo 'make install    honours DESTDIR and PREFIX; make uninstall takes it back'
+
+$(BUILD)/synhold.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h) include/synhold/abi.h
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+
+$(SKEL): $(BUILD)/synhold.bpf.o
+	@mkdir -p $(@D)
+	$(BPFTOOL) gen skeleton $< name synhold_bpf > $@
+
+$(BUILD)/%.o: %.c | $(SKEL)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
+
+$(BUILD)/user/lib/deploy.o: $(SKEL)
+
+$(BUILD)/synhold: $(OBJ)
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_HELP) $(CORE_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+$(BUILD)/tests/prog/%: $(BUILD)/tests/prog/%.o $(PROG_HELP) $(CORE_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+
+$(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/tools/%.o
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+
+deps:
+	$(SUDO) tests/deps.sh
+
+demo: deps
+	$(MAKE) --no-print-directory all
+	$(SUDO) $(BUILD)/synhold drill trello
+
+test: deps
+	$(MAKE) --no-print-directory all
+	$(SUDO) tests/run.sh
+
+test-unit: $(UNIT)
+	tests/run.sh unit
+
+test-prog: $(PROG) $(BUILD)/synhold.bpf.o
+	$(SUDO) tests/run.sh prog
+
+test-e2e: all $(E2E_TOOLS)
+	$(SUDO) tests/run.sh e2e
+
+test-binaries: $(UNIT) $(PROG) $(E2E_TOOLS)
+
+bench: all
+	$(SUDO) tests/bench/run.sh
+
+lint:
+	tests/lint.sh
+
+install: all
+	install -D -m 0755 $(BUILD)/synhold $(DESTDIR)$(SBINDIR)/synhold
+
+uninstall:
+	rm -f $(DESTDIR)$(SBINDIR)/synhold
+
+clean:
+	rm -rf $(BUILD)

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Handshakes in flight: the mark of the tuple, the slot of the gate, the counters. The shell around gate.h. */
+#ifndef SYNHOLD_BPF_SLOTS_H
+#define SYNHOLD_BPF_SLOTS_H
+
+#include "gate.h"
+#include "maps.h"
+
+#define SLOTS_KNOWN 0x100 /* flag of slots_start(): the tuple has a mark */
+
+static __always_inline struct synhold_counters *slots_counters(__u32 service)
+{
+	return bpf_map_lookup_elem(&counters, &service);
+}
+
+/* How long a slot of the service lives. */
+static __always_inline __u64 slots_life(const struct synhold_runtime *run)
+{
+	__u64 life = *(volatile const __u64 *)&run->expire_ns;
+
+	if (life < SYNHOLD_EXPIRE_MIN_NS)
+		return SYNHOLD_EXPIRE_MIN_NS;
+	return life > SYNHOLD_EXPIRE_MAX_NS ? SYNHOLD_EXPIRE_MAX_NS : life;
+}
+
+static __always_inline void slots_expired(struct synhold_gate *gate, struct synhold_counters *count, __u32 expired)
+{
+	count->outcome[SYNHOLD_OUTCOME_EXPIRED] += expired;
+	if (!gate->egress_seen)
+		__sync_fetch_and_add(&gate->blind, expired);
+}
+
+/* Counts as expired, and out of the window, what has outlived the service's slot life. Global: verified once, called from everywhere. */
+__noinline int slots_retire(__u32 service, __u64 now)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
+	struct synhold_runtime *run = bpf_map_lookup_elem(&runtime, &service);
+	struct synhold_counters *count = slots_counters(service);
+	__u32 limit, epoch, i;
+
+	if (!gate || !run || !count)
+		return 0;
+	limit = gate_retire_limit(now, slots_life(run));
+	epoch = gate_retire_from(gate, limit);
+	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++) {
+		__u32 expired = gate_retire_epoch(gate, epoch);
+
+		if (expired)
+			slots_expired(gate, count, expired);
+	}
+	return 0;
+}
+
+/* Whether slots_retire() has something to do; cheap enough for every SYN. */
+static __always_inline int slots_overdue(const struct synhold_gate *gate, const struct synhold_runtime *run, __u64 now)
+{
+	return *(volatile const __u32 *)&gate->retired < gate_retire_limit(now, slots_life(run));
+}
+
+/*
+ * Remembers an admission in the ring. The tuple that stood in that place was admitted SYNHOLD_ADMISSIONS admissions ago: if its mark is
+ * still there it is forgotten now, so the marks can never overflow, daemon or not.
+ */
+static __always_inline void slots_log(const struct synhold_tuple *tuple, __u64 since_ns)
+{
+	struct synhold_admission *slot;
+	struct synhold_global *all;
+	__u32 zero = 0, index;
+
+	all = bpf_map_lookup_elem(&global, &zero);
+	if (!all)
+		return;
+	index = __sync_fetch_and_add(&all->admission_head, 1) & (SYNHOLD_ADMISSIONS - 1);
+	slot = bpf_map_lookup_elem(&admissions, &index);
+	if (!slot)
+		return;
+	if (slot->since_ns) {
+		struct synhold_mark *mark = bpf_map_lookup_elem(&marks, &slot->tuple);
+
+		if (mark && mark->since_ns == slot->since_ns && mark->state == SYNHOLD_MARK_INFLIGHT)
+			bpf_map_delete_elem(&marks, &slot->tuple);
+	}
+	slot->tuple = *tuple;
+	slot->since_ns = since_ns;
+}
+
+/* Forgets marks that no slot can refer to any more. Returns how many places of the ring it went through. */
+static __always_inline __u32 slots_forget(__u64 now, __u32 budget)
+{
+	struct synhold_global *all;
+	__u32 zero = 0, i;
+
+	all = bpf_map_lookup_elem(&global, &zero);
+	if (!all)
+		return 0;
+	for (i = 0; i < budget; i++) {
+		struct synhold_admission *slot;
+		struct synhold_mark *mark;
+		__u64 tail = *(volatile __u64 *)&all->admission_tail;
+		__u64 head = *(volatile __u64 *)&all->admission_head;
+		__u32 index;
+
+		if (tail >= head)
+			break;
+		if (head - tail > SYNHOLD_ADMISSIONS) { /* overwritten places have been dealt with by slots_log() */
+			__sync_val_compare_and_swap(&all->admission_tail, tail, head - SYNHOLD_ADMISSIONS);
+			continue;
+		}
+		index = tail & (SYNHOLD_ADMISSIONS - 1);
+		slot = bpf_map_lookup_elem(&admissions, &index);
+		if (!slot || slot->since_ns + 2 * SYNHOLD_EXPIRE_MAX_NS > now)
+			break;
+		mark = bpf_map_lookup_elem(&marks, &slot->tuple);
+		if (mark && mark->since_ns == slot->since_ns && mark->state == SYNHOLD_MARK_INFLIGHT)
+			bpf_map_delete_elem(&marks, &slot->tuple);
+		__sync_val_compare_and_swap(&all->admission_tail, tail, tail + 1);
+	}
+	return i;
+}
+
+/*
+ * Starts a handshake: a slot of the gate and the mark of its tuple. window 0 = whatever the number in flight; known: the tuple has a mark already (held,
+ * or long expired). Returns 0; -1 when the window is full; 1 when another CPU was first with the same tuple (then nothing is charged).
+ */
+__noinline int slots_start(const struct synhold_tuple *tuple, __u32 service, __u64 now, __u32 window, __u32 flags)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
+	struct synhold_counters *count = slots_counters(service);
+	struct synhold_mark fresh = {
+		.since_ns = now,
+		.epoch = gate_epoch(now),
+		.service = (__u16)service,
+		.state = SYNHOLD_MARK_INFLIGHT,
+		.flags = flags & SYNHOLD_MARK_FRESH,
+		.syn_seen_ns = now,
+	};
+	__u32 expired = 0;
+
+	if (!tuple || !gate || !count)
+		return 1;
+	if (gate_start(gate, fresh.epoch, window, &expired))
+		return -1;
+	if (expired)
+		slots_expired(gate, count, expired);
+	if (bpf_map_update_elem(&marks, tuple, &fresh, flags & SLOTS_KNOWN ? BPF_ANY : BPF_NOEXIST) == -17 /* EEXIST */) {
+		if (!gate_end(gate, fresh.epoch))
+			count->started++; /* others never let us take it back: it will be counted as expired */
+		return 1;
+	}
+	/* any other failure leaves a slot without a mark: it ends with its bucket */
+	count->started++;
+	slots_log(tuple, now);
+	return 0;
+}
+
+/*
+ * Ends the handshake of a tuple. The one whose delete succeeds ends the slot. Returns 1 when the slot still counted, 0 when it had expired,
+ * -1 when somebody else was first.
+ */
+static __always_inline int slots_end(const struct synhold_tuple *tuple, struct synhold_gate *gate, __u32 epoch)
+{
+	if (bpf_map_delete_elem(&marks, tuple))
+		return -1;
+	return gate_end(gate, epoch);
+}
+
+/* Tells the daemon that a held SYN may take a slot; only while it holds some. */
+static __always_inline void slots_wake(const struct synhold_runtime *run, __u32 service, __u64 now)
+{
+	struct synhold_wake *event;
+
+	if (!run->held)
+		return;
+	event = bpf_ringbuf_reserve(&wake, sizeof(*event), 0);
+	if (!event)
+		return; /* full: the daemon is awake anyway */
+	event->when_ns = now;
+	event->service = (__u16)service;
+	event->kind = SYNHOLD_WAKE_SLOT;
+	bpf_ringbuf_submit(event, 0);
+}
+
+static __always_inline void slots_wake_reset(const struct synhold_tuple *tuple, __u32 service, __u64 now)
+{
+	struct synhold_wake *event = bpf_ringbuf_reserve(&wake, sizeof(*event), 0);
+
+	if (!event)
+		return;
+	event->when_ns = now;
+	event->service = (__u16)service;
+	event->kind = SYNHOLD_WAKE_RESET;
+	event->tuple = *tuple;
+	bpf_ringbuf_submit(event, 0);
+}
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The judgement of a SYN, in the order of docs/design.md: bypass, deny, allow, in flight, closed, share, source rate, service and
+ * global rate, window. Nothing is charged unless every limit allows it: each take that came too early is given back.
+ */
+#ifndef SYNHOLD_BPF_VERDICT_H
+#define SYNHOLD_BPF_VERDICT_H
+
+#include "hash.h"
+#include "maps.h"
+#include "rate.h"
+#include "slots.h"
+
+/* A SYN apart from its frame: numbers only, so that each function below is verified once whatever the way through the parser was. */
+struct verdict_request {
+	struct synhold_tuple tuple;
+	__u32 service;
+	__u32 bank;
+	__u32 queued; /* whether SYNs that wait in the queue go first */
+	__u32 flags;  /* SLOTS_KNOWN, and what the mark is to carry */
+	__u64 now;
+	__u64 source;
+	__u64 retry_ns;     /* out: when a refused one may conform; 0 = unknown */
+	__u64 source_taken; /* what to give back when a later limit says no */
+	__u64 entry_interval; /* of the list entry that matched */
+	__u64 entry_limit;
+	__u32 entry_low; /* search of an entry's length; here, not on the stack, for the verifier not to follow each number */
+	__u32 entry_high;
+	__u32 source_slot;
+	__u32 segment; /* TCP header and data, bytes */
+	__u32 seq;     /* host order */
+	__u16 check;   /* the TCP checksum as it stands */
+	__u8 tcp_header; /* bytes */
+	__u8 tcp_flags;  /* PARSE_SYN ... */
+	__u8 l3_offset;
+	__u8 l4_offset;
+	__u8 ipv6;
+	__u8 fragment;
+};
+
+#define VERDICT_DENY 0
+#define VERDICT_ALLOW 1
+#define VERDICT_NESTED_ENDS 8 /* entries past their end that may lie one inside the other */
+
+/*
+ * Whether an entry that has not ended matches the source; its rate is then in rq. Call only when the list is not empty. An entry past its end
+ * must not hide a shorter one that lives: the trie gives only the longest and not its length, but a look-up with fewer bits than that
+ * length finds another, so halving finds it. That costs 8 look-ups, and only while ended entries are still there. Global: verified once.
+ */
+__noinline int verdict_listed(struct verdict_request *rq, __u32 which)
+{
+	void *list = which == VERDICT_ALLOW ? (void *)&allow : (void *)&deny;
+	struct synhold_list_value *value;
+	struct synhold_list_key key;
+	__u32 depth, step;
+
+	if (!rq)
+		return 0;
+	__builtin_memcpy(key.addr, rq->tuple.saddr, 16);
+	key.prefixlen = 128;
+	for (depth = 0; depth < VERDICT_NESTED_ENDS; depth++) {
+		value = bpf_map_lookup_elem(list, &key);
+		if (!value)
+			return 0;
+		if (value->until_ns > rq->now) {
+			rq->entry_interval = value->interval;
+			rq->entry_limit = value->limit;
+			return 1;
+		}
+		rq->entry_low = 0;
+		rq->entry_high = key.prefixlen;
+		for (step = 0; step < 8 && rq->entry_low < rq->entry_high; step++) {
+			key.prefixlen = (rq->entry_low + rq->entry_high) / 2;
+			if (bpf_map_lookup_elem(list, &key) == value)
+				rq->entry_high = key.prefixlen;
+			else
+				rq->entry_low = key.prefixlen + 1;
+		}
+		key.prefixlen = rq->entry_high - 1;
+		if (key.prefixlen > 128)
+			return 0;
+	}
+	return 0;
+}
+
+/* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with retry_ns. Global: verified once. */
+__noinline int verdict_source_take(struct verdict_request *rq, __u32 lane, __u64 interval, __u64 limit)
+{
+	__u64 wait_ticks = 0, taken = 0;
+	struct synhold_source_set *set;
+	__u32 index, slot = 0;
+	__u64 source;
+	int ok;
+
+	if (!rq)
+		return 1;
+	source = hash_for_service(rq->source, lane);
+	index = rate_source_set(source);
+	set = bpf_map_lookup_elem(&sources, &index);
+	if (!set)
+		return 1;
+	ok = rate_source_take(set, source, rate_ticks(rq->now), interval, limit, &slot, &taken, &wait_ticks);
+	rq->source_slot = slot;
+	rq->source_taken = taken;
+	rq->retry_ns = ok ? 0 : rq->now + (wait_ticks << SYNHOLD_SOURCE_TICK_SHIFT);
+	return ok;
+}
+
+#define VERDICT_RATE_SERVICE 0
+#define VERDICT_RATE_CEILING 1
+#define VERDICT_RATE_GLOBAL 2
+
+static __always_inline __u64 *verdict_tat(__u32 service, __u32 which)
+{
+	__u32 zero = 0;
+
+	if (which == VERDICT_RATE_GLOBAL) {
+		struct synhold_global *shared = bpf_map_lookup_elem(&global, &zero);
+
+		return shared ? &shared->rate_tat_ns : NULL;
+	} else {
+		struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
+
+		if (!gate)
+			return NULL;
+		return which == VERDICT_RATE_SERVICE ? &gate->rate_tat_ns : &gate->ceiling_tat_ns;
+	}
+}
+
+/* Takes from a shared rate: 1, or 0 with retry_ns. Global: verified once. */
+__noinline int verdict_rate_take(struct verdict_request *rq, __u32 which, __u64 interval, __u64 limit)
+{
+	__u64 *tat;
+
+	if (!rq || !interval)
+		return 1;
+	tat = verdict_tat(rq->service, which);
+	return tat ? rate_take(tat, rq->now, interval, limit, &rq->retry_ns) : 1;
+}
+
+/* Whether the source is admitted by its entry of the allow list, within that entry's own rate. */
+static __always_inline int verdict_allowed(struct verdict_request *rq)
+{
+	return verdict_listed(rq, VERDICT_ALLOW) && verdict_source_take(rq, SYNHOLD_SERVICES, rq->entry_interval, rq->entry_limit);
+}
+
+static __always_inline int verdict_closed(const struct synhold_policy *pol, __u64 now)
+{
+	return pol->closed_flip_ns && now >= pol->closed_flip_ns ? !pol->closed : pol->closed;
+}
+
+/* The window in force: 0 = none. */
+static __always_inline __u32 verdict_window(const struct synhold_policy *pol, const struct synhold_runtime *run,
+					    const struct synhold_gate *gate)
+{
+	__u32 window = 0;
+
+	if (pol->window_mode == SYNHOLD_WINDOW_FIXED)
+		window = pol->window;
+	else if (pol->window_mode == SYNHOLD_WINDOW_AUTO)
+		window = run->window;
+	return window && gate_suspended(gate, window) ? 0 : window;
+}
+
+/*
+ * Steps 5 to 10 of the order. Returns SYNHOLD_REASON_NONE when the SYN conforms, and then everything is charged and its handshake
+ * started; otherwise the one reason, and nothing is charged. A global function: the kernel verifies it once, not once for each way here.
+ */
+__noinline int verdict_limits(struct verdict_request *rq)
+{
+	struct synhold_global_policy *all;
+	__u32 window, reason, index, service;
+	struct synhold_policy *pol;
+	struct synhold_runtime *run;
+	struct synhold_gate *gate;
+	__u64 *tat;
+	int started;
+
+	if (!rq)
+		return SYNHOLD_REASON_NONE;
+	rq->retry_ns = 0;
+	service = rq->service;
+	index = rq->bank * SYNHOLD_SERVICES + service;
+	pol = bpf_map_lookup_elem(&policy, &index);
+	run = bpf_map_lookup_elem(&runtime, &service);
+	gate = bpf_map_lookup_elem(&gates, &service);
+	index = rq->bank;
+	all = bpf_map_lookup_elem(&globals, &index);
+	if (!all || !pol || !run || !gate)
+		return SYNHOLD_REASON_NONE;
+	if (verdict_closed(pol, rq->now))
+		return SYNHOLD_REASON_CLOSED;
+	if (hash_share(rq->source) >= pol->share_threshold)
+		return SYNHOLD_REASON_SHARE;
+	window = verdict_window(pol, run, gate);
+	if (pol->source_interval && !verdict_source_take(rq, service, pol->source_interval, pol->source_limit))
+		return SYNHOLD_REASON_SOURCE_RATE;
+	reason = SYNHOLD_REASON_SERVICE_RATE;
+	if (!verdict_rate_take(rq, VERDICT_RATE_SERVICE, pol->rate_interval_ns, pol->rate_limit_ns))
+		goto return_source;
+	if (!verdict_rate_take(rq, VERDICT_RATE_CEILING, run->ceiling_interval_ns, run->ceiling_limit_ns))
+		goto return_rate;
+	reason = SYNHOLD_REASON_GLOBAL_RATE;
+	if (!verdict_rate_take(rq, VERDICT_RATE_GLOBAL, all->rate_interval_ns, all->rate_limit_ns))
+		goto return_ceiling;
+	reason = SYNHOLD_REASON_WINDOW;
+	if (rq->queued)
+		goto return_global;
+	started = slots_start(&rq->tuple, service, rq->now, window, rq->flags);
+	if (started < 0)
+		goto return_global;
+	if (started == 0)
+		return SYNHOLD_REASON_NONE;
+	reason = SYNHOLD_REASON_NONE; /* another CPU admitted the same SYN: this copy passes uncharged */
+
+return_global:
+	tat = verdict_tat(service, VERDICT_RATE_GLOBAL);
+	if (tat && all->rate_interval_ns)
+		rate_return(tat, all->rate_interval_ns);
+return_ceiling:
+	if (run->ceiling_interval_ns)
+		rate_return(&gate->ceiling_tat_ns, run->ceiling_interval_ns);
+return_rate:
+	if (pol->rate_interval_ns)
+		rate_return(&gate->rate_tat_ns, pol->rate_interval_ns);
+return_source:
+	if (pol->source_interval) {
+		struct synhold_source_set *set;
+
+		index = rate_source_set(hash_for_service(rq->source, service));
+		set = bpf_map_lookup_elem(&sources, &index);
+		if (set)
+			rate_source_return(set, rq->source_slot, rq->source_taken, pol->source_interval);
+	}
+	return reason;
+}
+
+#endif
