@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Putting an instance on interfaces and taking it off: programs, links, filters, pins. */
+#ifndef SYNHOLD_LIB_DEPLOY_H
+#define SYNHOLD_LIB_DEPLOY_H
+
+#include "lib/instance.h"
+
+struct synhold_bpf; /* the skeleton */
+
+enum deploy_mode { DEPLOY_AUTO, DEPLOY_NATIVE, DEPLOY_GENERIC };
+
+struct deploy {
+	struct synhold_bpf *skel; /* programs of this process; their maps are the instance's pins */
+	int created;              /* the instance did not exist before */
+};
+
+/* Whether this kernel can release what it holds (live frames, 5.18), by asking for the helper, not by the version. */
+int deploy_hold_supported(void);
+
+/*
+ * Loads the programs on the instance's maps (creating and pinning what is missing) and opens the instance. On failure whatever was created here is
+ * removed. Needs the lock. 0, -EPERM, -EPROTO (pins of another version), or what the kernel said, with its verifier log's last line.
+ */
+int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err);
+void deploy_unload(struct deploy *deploy); /* this process's handles; nothing is detached */
+
+/*
+ * Attaches to all these interfaces or to none; those of the instance already are updated in place. mode AUTO: native, else generic. Needs the lock.
+ * -ENODEV: no such interface here; -EBUSY: another program is on it, by name and id.
+ */
+int deploy_attach(struct deploy *deploy, struct instance *inst, const char *const *names, unsigned int count,
+		  enum deploy_mode mode, struct error *err);
+
+/* Moves every interface of the instance to this process's programs (bpf_link_update). */
+int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *err);
+
+/*
+ * Takes it off one interface (name NULL: of all), removes pins and run files with the last one, and ends the daemon then. Works with the daemon
+ * dead, pins half gone, the interface gone. Returns 0, or -ENOENT when it was not attached there.
+ */
+int deploy_detach(struct instance *inst, const char *name, struct error *err);
+
+/* One attached interface, as found. */
+struct deploy_interface {
+	uint32_t index;
+	char name[16];
+	int generic;
+	int present; /* the link still has its interface */
+};
+/* Fills up to `most`; returns how many there are. */
+unsigned int deploy_interfaces(const struct instance *inst, struct deploy_interface *list, unsigned int most);
+
+/* What XDP program sits on an interface: 0 and id (0 = none), name, and whether it is generic. */
+int deploy_query(const char *ifname, uint32_t *id, char name[32], int *generic);
+
+#endif
