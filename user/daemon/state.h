@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parts of the daemon share. Private to user/daemon. */
+#ifndef SYNHOLD_DAEMON_STATE_H
+#define SYNHOLD_DAEMON_STATE_H
+
+#include <event2/event.h>
+
+#include "daemon/control.h"
+#include "daemon/daemon.h"
+#include "daemon/holdq.h"
+#include "lib/deploy.h"
+
+struct ring_buffer;
+struct evconnlistener;
+
+struct service {
+	struct daemon *daemon;
+	uint32_t id;
+	int active; /* the policy has it */
+	struct synhold_policy policy;
+	struct synhold_specs specs;
+	struct holdq *queue; /* made with the first SYN held */
+	struct control control;
+	struct control_output last;
+	struct synhold_counters count; /* at the last tick */
+	struct synhold_delays delays;
+	uint64_t retry_ns;   /* a service-wide rate said no until then */
+	uint64_t bitten_ns;  /* last tick in which a limit bit */
+	uint64_t refused_full;
+	unsigned int biting; /* reason that is being logged, + 1 */
+	int closed;
+	int suspended; /* the window */
+	int busy; /* something moved at the last tick */
+	int listeners;
+	uint32_t accept_queue, accept_queue_max;
+};
+
+struct daemon {
+	const struct daemon_options *options;
+	struct instance *inst;
+	struct event_base *base;
+	struct ring_buffer *held, *wake;
+	struct event *held_event, *held_timer, *wake_event, *tick_timer, *release_timer, *signals[3];
+	struct evconnlistener *listener;
+	unsigned int clients;
+	struct holdq_memory *memory;
+	uint64_t generation;
+	uint32_t bank;
+	uint64_t woken_ns; /* the settlement that is being answered; 0 = none */
+	uint64_t admission_head;
+	unsigned int ticks;
+	uint32_t generic[64]; /* ifindexes in generic mode */
+	unsigned int generic_count;
+	int release_fd, sweep_fd;
+	int stopping, detached, bypassed;
+	struct service service[SYNHOLD_SERVICES];
+};
+
+/* intake.c: from the rings into the queues */
+int intake_init(struct daemon *d, struct error *err);
+void intake_free(struct daemon *d);
+
+/* release.c: from the queues into the stack */
+int release_init(struct daemon *d, struct error *err);
+void release_service(struct service *svc, uint64_t now_ns);
+void release_all(struct daemon *d);
+/* Publishes what the data plane must know of a queue. */
+void release_publish(struct service *svc);
+/* Discards everything held. */
+void release_flush(struct service *svc, unsigned int reason);
+
+/* tick.c: ten times a second */
+void tick_run(struct daemon *d);
+void tick_load_policy(struct daemon *d, int first);
+
+/* adopt.c: what an earlier daemon left */
+void adopt_state(struct daemon *d);
+
+/* answer.c: the control socket */
+int answer_init(struct daemon *d, struct error *err);
+void answer_free(struct daemon *d);
+
+/* service.c */
+int service_start_queue(struct service *svc);
+/* Counts a SYN that leaves unreleased, and takes its mark away. */
+void service_discarded(struct service *svc, const struct synhold_tuple *tuple, unsigned int reason);
+uint32_t service_window(const struct service *svc); /* in force; 0 = none */
+
+#endif

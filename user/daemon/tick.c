@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Ten times a second: the heartbeat, the policy if it changed, and for each service what was counted, what the controller makes of it. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/state.h"
+#include "lib/lists.h"
+#include "lib/log.h"
+#include "lib/snapshot.h"
+#include "lib/sockets.h"
+
+#define SWEEP_BUDGET 4096
+#define LISTENER_TICKS 5 /* socket diagnostics every half second, or each tick while something is held */
+#define BITE_NS 1000000000ULL
+#define PRUNE_TICKS 50
+
+static uint64_t sum_u64(const struct instance *inst, enum instance_map map, uint32_t key, uint64_t *sum, size_t words)
+{
+	static uint64_t *values;
+	static size_t room;
+	size_t need = words * inst->cpus;
+
+	memset(sum, 0, words * sizeof(*sum));
+	if (need > room) {
+		uint64_t *more = reallocarray(values, need, sizeof(*values));
+
+		if (!more)
+			return 0;
+		values = more;
+		room = need;
+	}
+	if (bpf_map_lookup_elem(inst->map[map], &key, values))
+		return 0;
+	for (size_t cpu = 0; cpu < inst->cpus; cpu++)
+		for (size_t i = 0; i < words; i++)
+			sum[i] += values[cpu * words + i];
+	return 1;
+}
+
+static void run_sweep(struct daemon *d)
+{
+	unsigned char frame[64] = {0};
+	const struct synhold_global *all = d->inst->global;
+	uint64_t behind = all->admission_head - all->admission_tail;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = sizeof(frame),
+		    .repeat = 1 + (int)(behind / 512 < 31 ? behind / 512 : 31));
+
+	bpf_prog_test_run_opts(d->sweep_fd, &opts);
+}
+
+/* Delays since the last tick, from the histogram that knows the round trip if it has enough, else from the raw one. */
+static void fill_delays(struct control_input *in, const struct synhold_counters *now, const struct synhold_counters *was,
+			const struct synhold_delays *hist, const struct synhold_delays *old)
+{
+	uint64_t server[SYNHOLD_HIST_BUCKETS], raw[SYNHOLD_HIST_BUCKETS], settled, known = now->rtt_count - was->rtt_count;
+
+	for (unsigned int i = 0; i < SYNHOLD_HIST_BUCKETS; i++) {
+		server[i] = hist->server[i] - old->server[i];
+		raw[i] = hist->first_byte[i] - old->first_byte[i];
+	}
+	settled = now->outcome[SYNHOLD_OUTCOME_SETTLED] + now->late - was->outcome[SYNHOLD_OUTCOME_SETTLED] - was->late;
+	in->first_byte_p99_ns = control_quantile_ns(raw, 990);
+	in->has_rtt = known && known * 2 >= settled;
+	in->delay_count = in->has_rtt ? known : settled;
+	if (!in->delay_count)
+		return;
+	if (in->has_rtt) {
+		in->delay_mean_ns = (now->delay_sum_ns - was->delay_sum_ns) / known;
+		in->rtt_mean_ns = (now->rtt_sum_ns - was->rtt_sum_ns) / known;
+	} else {
+		in->delay_mean_ns = (now->first_byte_sum_ns - was->first_byte_sum_ns) / settled;
+	}
+	in->delay_p50_ns = control_quantile_ns(in->has_rtt ? server : raw, 500);
+	in->delay_p99_ns = control_quantile_ns(in->has_rtt ? server : raw, 990);
+}
+
+static void log_change(const struct service *svc, const char *what, const struct control_change *change)
+{
+	char from[24] = "none", to[24] = "none";
+
+	if (!change->changed)
+		return;
+	if (change->from)
+		snprintf(from, sizeof(from), "%u", change->from);
+	if (change->to)
+		snprintf(to, sizeof(to), "%u", change->to);
+	log_line(LOG_LEVEL_INFO, "%s: %s %s -> %s (%s %.6g)", svc->policy.name, what, from, to, change->name, change->value);
+}
+
+static void publish_control(struct service *svc, const struct control_output *out)
+{
+	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
+	struct synhold_tally *tally = &svc->daemon->inst->tally[svc->id];
+	const struct control_change *change = &out->window_change;
+
+	__atomic_store_n(&run->window, out->window, __ATOMIC_RELAXED);
+	__atomic_store_n(&run->expire_ns, out->expire_ns, __ATOMIC_RELAXED);
+	if (out->ceiling_pps) {
+		uint64_t interval = (1000000000ULL + out->ceiling_pps - 1) / out->ceiling_pps;
+		uint32_t burst = out->ceiling_pps / 10 > 8 ? out->ceiling_pps / 10 : 8;
+
+		__atomic_store_n(&run->ceiling_limit_ns, interval * burst, __ATOMIC_RELAXED);
+		__atomic_store_n(&run->ceiling_interval_ns, interval, __ATOMIC_RELEASE);
+	} else {
+		__atomic_store_n(&run->ceiling_interval_ns, 0, __ATOMIC_RELAXED);
+	}
+	if (out->cold)
+		run->state_flags |= SYNHOLD_FLAG_COLD;
+	else
+		run->state_flags &= ~(uint32_t)SYNHOLD_FLAG_COLD;
+	if (change->changed && change->to > change->from)
+		tally->window_up[change->signal]++;
+	else if (change->changed)
+		tally->window_down[change->signal]++;
+	log_change(svc, "window", change);
+	log_change(svc, "ceiling", &out->ceiling_change);
+	svc->last = *out;
+}
+
+/* One line when a limit starts to bite, naming it, and one when none does any more. */
+static void watch_limits(struct service *svc, const struct synhold_counters *now, const struct synhold_counters *was, uint64_t now_ns)
+{
+	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
+	unsigned int held = svc->queue ? holdq_counters(svc->queue)->held : 0;
+	uint64_t over = 0, most = 0;
+	unsigned int reason = 0;
+
+	for (unsigned int i = 0; i < SYNHOLD_REASON_COUNT; i++) {
+		uint64_t here = now->over_limit[i] - was->over_limit[i];
+
+		over += here;
+		if (here > most) {
+			most = here;
+			reason = i;
+		}
+	}
+	if (over)
+		svc->bitten_ns = now_ns;
+	if (over && !svc->biting) {
+		svc->biting = reason + 1;
+		run->limiting_since_ns = now_ns;
+		log_line(LOG_LEVEL_INFO, "%s: %s starts to limit (window %u, in flight %lld, held %u)", svc->policy.name,
+			 snapshot_reason_name(reason), service_window(svc),
+			 (long long)svc->daemon->inst->gates[svc->id].inflight, held);
+	} else if (svc->biting && !held && now_ns - svc->bitten_ns > BITE_NS) {
+		log_line(LOG_LEVEL_INFO, "%s: no limit bites any more, after %.1f s", svc->policy.name,
+			 (double)(now_ns - run->limiting_since_ns) / 1e9);
+		svc->biting = 0;
+		run->limiting_since_ns = 0;
+	}
+}
+
+static void watch_blindness(struct service *svc)
+{
+	const struct synhold_gate *gate = &svc->daemon->inst->gates[svc->id];
+	uint32_t window = svc->daemon->inst->runtime[svc->id].window;
+	int suspended;
+
+	if (svc->policy.window_mode == SYNHOLD_WINDOW_FIXED)
+		window = svc->policy.window;
+	suspended = window && !gate->egress_seen && gate->blind >= 3ULL * window;
+	if (suspended == svc->suspended)
+		return;
+	svc->suspended = suspended;
+	if (suspended)
+		log_line(LOG_LEVEL_WARNING, "%s: window suspended: nothing was ever seen leaving its ports; attach to the interface that replies take",
+			 svc->policy.name);
+	else
+		log_line(LOG_LEVEL_INFO, "%s: window in force again: replies are seen", svc->policy.name);
+}
+
+static void follow_closed(struct service *svc, uint64_t now_ns)
+{
+	const struct synhold_policy *pol = &svc->policy;
+	int closed = pol->closed_flip_ns && now_ns >= pol->closed_flip_ns ? !pol->closed : pol->closed;
+
+	if (!svc->queue || (closed == svc->closed && !closed)) {
+		svc->closed = closed;
+		return;
+	}
+	if (closed) {
+		holdq_reclass(svc->queue, HOLDQ_WAIT_WINDOW, HOLDQ_WAIT_CLOSED, UINT32_MAX);
+		holdq_reclass(svc->queue, HOLDQ_WAIT_SOURCE, HOLDQ_WAIT_CLOSED, UINT32_MAX);
+	} else {
+		holdq_reclass(svc->queue, HOLDQ_WAIT_CLOSED, HOLDQ_WAIT_WINDOW, UINT32_MAX);
+	}
+	svc->closed = closed;
+	release_publish(svc);
+}
+
+static void tick_service(struct service *svc, uint64_t now_ns)
+{
+	struct daemon *d = svc->daemon;
+	const struct synhold_gate *gate = &d->inst->gates[svc->id];
+	struct control_input in = {.now_ns = now_ns, .accept_queue = -1, .accept_queue_max = -1};
+	struct synhold_counters was = svc->count;
+	struct synhold_delays old = svc->delays;
+	struct control_output out;
+	int64_t inflight = __atomic_load_n(&gate->inflight, __ATOMIC_RELAXED);
+
+	in.inflight = inflight > 0 ? (uint64_t)inflight : 0;
+	in.held = svc->queue ? holdq_held(svc->queue, HOLDQ_WAIT_WINDOW) : 0;
+	if (svc->busy || in.inflight || in.held || d->inst->global->admission_head != d->admission_head || d->ticks % 10 == 0) {
+		sum_u64(d->inst, INSTANCE_MAP_COUNTERS, svc->id, (uint64_t *)&svc->count, sizeof(svc->count) / 8);
+		sum_u64(d->inst, INSTANCE_MAP_DELAYS, svc->id, (uint64_t *)&svc->delays, sizeof(svc->delays) / 8);
+		svc->busy = memcmp(&svc->count, &was, sizeof(was)) != 0 || in.inflight || in.held;
+	}
+	in.admitted = svc->count.started - was.started;
+	in.settled = svc->count.outcome[SYNHOLD_OUTCOME_SETTLED] - was.outcome[SYNHOLD_OUTCOME_SETTLED];
+	in.abandoned = svc->count.outcome[SYNHOLD_OUTCOME_ABANDONED] - was.outcome[SYNHOLD_OUTCOME_ABANDONED];
+	in.expired = svc->count.outcome[SYNHOLD_OUTCOME_EXPIRED] - was.outcome[SYNHOLD_OUTCOME_EXPIRED];
+	in.late_settled = svc->count.late - was.late;
+	in.window_limited = svc->count.over_limit[SYNHOLD_REASON_WINDOW] != was.over_limit[SYNHOLD_REASON_WINDOW] ||
+			    svc->count.would_limit[SYNHOLD_REASON_WINDOW] != was.would_limit[SYNHOLD_REASON_WINDOW] || in.held;
+	fill_delays(&in, &svc->count, &was, &svc->delays, &old);
+	if (svc->listeners) {
+		in.accept_queue = svc->accept_queue;
+		in.accept_queue_max = svc->accept_queue_max;
+	}
+	if (!control_tick(&svc->control, &in, &out))
+		publish_control(svc, &out);
+	watch_limits(svc, &svc->count, &was, now_ns);
+	watch_blindness(svc);
+	follow_closed(svc, now_ns);
+	if (svc->queue) {
+		holdq_sweep(svc->queue, now_ns, SWEEP_BUDGET);
+		release_publish(svc);
+	}
+}
+
+static struct control_policy control_policy_of(const struct synhold_policy *pol)
+{
+	return (struct control_policy){
+		.window_min = pol->window_min,
+		.window_max = pol->window_max,
+		.window = pol->window,
+		.window_mode = pol->window_mode,
+		.target_delay_ns = pol->target_delay_ns,
+	};
+}
+
+void tick_load_policy(struct daemon *d, int first)
+{
+	struct instance *inst = d->inst;
+	uint32_t bank = instance_bank(inst);
+	uint64_t now_ns = instance_now_ns();
+
+	d->generation = __atomic_load_n(&inst->control->generation, __ATOMIC_ACQUIRE);
+	d->bank = bank;
+	holdq_memory_set_limit(d->memory, inst->globals[bank].hold_memory_bytes);
+	for (uint32_t id = 0; id < SYNHOLD_SERVICES; id++) {
+		struct service *svc = &d->service[id];
+		const struct synhold_policy *pol = &inst->policy[bank * SYNHOLD_SERVICES + id];
+		int renamed = strcmp(svc->policy.name, pol->name) != 0;
+		struct control_policy control = control_policy_of(pol);
+
+		if (svc->active && renamed)
+			release_flush(svc, SYNHOLD_DISCARD_DETACHED);
+		svc->daemon = d;
+		svc->id = id;
+		svc->policy = *pol;
+		svc->specs = inst->specs[bank * SYNHOLD_SERVICES + id];
+		svc->active = pol->name[0] != '\0';
+		if (!svc->active)
+			continue;
+		if (renamed) {
+			control_init(&svc->control, &control, now_ns, inst->runtime[id].window, inst->runtime[id].expire_ns);
+			memset(&svc->count, 0, sizeof(svc->count));
+			sum_u64(inst, INSTANCE_MAP_COUNTERS, id, (uint64_t *)&svc->count, sizeof(svc->count) / 8);
+			sum_u64(inst, INSTANCE_MAP_DELAYS, id, (uint64_t *)&svc->delays, sizeof(svc->delays) / 8);
+			svc->biting = 0;
+			inst->runtime[id].limiting_since_ns = 0;
+		} else {
+			control_set_policy(&svc->control, &control);
+		}
+		if (svc->queue)
+			service_start_queue(svc);
+		svc->retry_ns = 0;
+		follow_closed(svc, now_ns);
+	}
+	if (!first)
+		log_line(LOG_LEVEL_INFO, "policy changed: generation %llu in force", (unsigned long long)d->generation);
+}
+
+static void count_listener(void *ctx, const struct sockets_listener *listener)
+{
+	struct daemon *d = ctx;
+
+	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
+		struct service *svc = &d->service[i];
+
+		if (!svc->active || !sockets_serves(listener, &svc->specs))
+			continue;
+		svc->listeners++;
+		svc->accept_queue += listener->queue;
+		svc->accept_queue_max += listener->limit;
+	}
+}
+
+static void read_listeners(struct daemon *d)
+{
+	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
+		d->service[i].listeners = 0;
+		d->service[i].accept_queue = d->service[i].accept_queue_max = 0;
+	}
+	sockets_listeners(count_listener, d);
+}
+
+/* Our pins are gone: somebody detached the instance while we were running. */
+static int still_attached(const struct daemon *d)
+{
+	char path[192];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/control", d->inst->pin_dir);
+	return stat(path, &st) == 0;
+}
+
+void tick_run(struct daemon *d)
+{
+	uint64_t now_ns = instance_now_ns(), bypass = d->inst->control->bypass_until_ns;
+	unsigned int held = 0;
+
+	__atomic_store_n(&d->inst->daemon->heartbeat_ns, now_ns, __ATOMIC_RELEASE);
+	d->ticks++;
+	if (!still_attached(d)) {
+		log_line(LOG_LEVEL_INFO, "instance '%s' has been detached", d->inst->name);
+		d->detached = 1;
+		event_base_loopbreak(d->base);
+		return;
+	}
+	d->bypassed = bypass && now_ns < bypass;
+	if (__atomic_load_n(&d->inst->control->generation, __ATOMIC_ACQUIRE) != d->generation || instance_bank(d->inst) != d->bank)
+		tick_load_policy(d, 0);
+	run_sweep(d);
+	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
+		held += d->service[i].queue ? holdq_counters(d->service[i].queue)->held : 0;
+	if (held || d->ticks % LISTENER_TICKS == 0)
+		read_listeners(d);
+	if (d->ticks % PRUNE_TICKS == 0 && (d->inst->control->deny_entries || d->inst->control->allow_entries) &&
+	    !instance_lock(d->inst, NULL)) {
+		lists_prune(d->inst, LIST_DENY);
+		lists_prune(d->inst, LIST_ALLOW);
+		instance_unlock(d->inst);
+	}
+	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
+		if (d->service[i].active)
+			tick_service(&d->service[i], now_ns);
+	d->admission_head = d->inst->global->admission_head;
+	if (held)
+		release_all(d);
+}
