@@ -35,7 +35,7 @@ struct plant_config {
 	double herd_at;
 	double herd_spread;
 	double rtt_min, rtt_max;
-	double patience;   /* seconds from the first SYN to the first byte; 0 = for ever */
+	double patience; /* seconds from the first SYN to the first byte; 0 = for ever */
 	/* a client that leaves after the handshake keeps its slot until the server is through with it */
 	bool fin_keeps_slot;
 	double retry;	   /* seconds until the next try */

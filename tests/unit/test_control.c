@@ -364,6 +364,56 @@ static void test_clients_that_leave(void **state)
 	assert_true(result.wasted < config.clients / 10);
 }
 
+/*
+ * On a short path a client about to give up completes its handshake, leaves, and its slot goes to the next
+ * one about to give up, while the server keeps all their requests. Only a slot that waits for the server
+ * protects it.
+ */
+static void test_leaving_on_a_short_path(void **state)
+{
+	struct plant_config config = herd(490, 24.5);
+	double freed_at_once;
+
+	(void)state;
+	config.rtt_min = 0.0001;
+	config.rtt_max = 0.0005;
+	config.workers = 1;
+	config.patience = 2;
+	config.retry = 0.05;
+	config.fall = 0;
+	run_synhold(&config, &result);
+	freed_at_once = result.drain_seconds;
+	config.fin_keeps_slot = true;
+	run_synhold(&config, &result);
+	assert_true(result.drain_seconds < 1.15 * result.ideal_seconds);
+	assert_true(result.wasted < config.clients / 10);
+	assert_true(freed_at_once > 2 * result.drain_seconds);
+}
+
+/* Two cores for clients, server and kernel: what the server can do changes by half every 100 ms. */
+static void test_noisy_machine(void **state)
+{
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 6; seed++) {
+		struct plant_config config = herd(490, 24.5);
+
+		config.seed = seed;
+		config.noise = 0.5;
+		config.rtt_min = 0.0001;
+		config.rtt_max = 0.0005;
+		config.workers = 1;
+		run_synhold(&config, &result);
+		assert_true(result.drain_seconds < 1.1 * result.ideal_seconds);
+		assert_true(result.late_share <= 0.02);
+		config.rtt_known = false;
+		run_synhold(&config, &result);
+		assert_true(result.drain_seconds < 1.1 * result.ideal_seconds);
+		assert_true(result.late_share <= 0.03);
+	}
+}
+
 static void test_unknown_round_trip(void **state)
 {
 	static const double capacities[] = { 200, 500, 5000 };
@@ -683,6 +733,8 @@ int main(void)
 		cmocka_unit_test(test_hung_server),
 		cmocka_unit_test(test_idle_connections),
 		cmocka_unit_test(test_clients_that_leave),
+		cmocka_unit_test(test_leaving_on_a_short_path),
+		cmocka_unit_test(test_noisy_machine),
 		cmocka_unit_test(test_unknown_round_trip),
 		cmocka_unit_test(test_slow_server),
 		cmocka_unit_test(test_short_accept_queue),

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DRILL_BOARD_H
+#define DRILL_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "drill/params.h"
+
+/*
+ * The blackboard: one shared anonymous mapping on which the processes of a half write what they saw, and
+ * from which the runner and the report read. Each field has one writing process, or is only added to.
+ */
+
+#define BOARD_SET(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define BOARD_ADD(field, value) __atomic_fetch_add(&(field), (value), __ATOMIC_RELAXED)
+#define BOARD_GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+#define BOARD_SAMPLE_MS 100
+#define BOARD_SAMPLES_MAX 36000
+#define BOARD_TEXT_MAX 256
+
+/* The clients' own log: times are CLOCK_MONOTONIC, 0 = never. */
+struct board_client {
+	uint64_t first_ns;		/* its first connect() */
+	uint64_t served_ns;		/* the first byte of the reply */
+	uint32_t failures;		/* attempts that came to nothing */
+	uint32_t lost;			/* the connection ended after it had been served */
+};
+
+struct board_server {
+	uint64_t accepted;
+	uint64_t worked;		/* connections it spent its work on */
+	uint32_t queue;			/* accepted and not worked on yet */
+	uint32_t accept_queue;		/* waiting in the kernel for accept() */
+	uint32_t open;			/* connections it holds, the witness aside */
+	uint32_t full;			/* times it stopped accepting for want of descriptors */
+};
+
+struct board_crowd {
+	uint32_t served;
+	uint32_t lost;
+	uint64_t attempts;
+	uint64_t impatient;		/* attempts that ran out of patience */
+	uint64_t refused;		/* attempts that ended in any other error */
+	uint64_t laps;			/* replies got by the closed-loop clients that measure capacity */
+};
+
+struct board_witness {
+	uint64_t sent_bytes;
+	uint64_t received_bytes;
+	uint64_t corrupt_bytes;
+	uint64_t longest_stall_ns;
+	uint32_t broken;		/* the connection ended before its time */
+};
+
+struct board_sample {
+	float t;			/* seconds since the storm began */
+	uint32_t served;
+	uint32_t worked;
+	int32_t held;			/* -1: not known */
+};
+
+/* What the shield said about itself at the end of the storm (`status --json`). */
+struct board_shield {
+	bool known;
+	uint64_t seen, admitted, held_syns, dropped, rejected;
+	uint64_t entered, released, discarded;
+	uint64_t started, settled, abandoned, expired;
+	int64_t held, inflight, window;
+	uint64_t held_peak;
+};
+
+enum board_end { BOARD_RUNNING, BOARD_ALL_SERVED, BOARD_COLLAPSED, BOARD_OUT_OF_TIME };
+
+struct board {
+	/* set before the half starts */
+	const struct drill_params *params;
+	bool with_shield;
+	bool measure;			/* measure the capacity first */
+	double capacity[2];		/* connections per second, the two repeats */
+	uint32_t limit_seconds;		/* 0: from the capacity */
+
+	/* written while it runs */
+	struct board_server server;
+	struct board_crowd crowd;
+	struct board_witness witness[2];	/* what the client's side, the server's side saw */
+	uint64_t start_ns;		/* when the storm began; 0 before */
+	uint32_t samples;
+	struct board_sample sample[BOARD_SAMPLES_MAX];
+
+	/* results, by the runner */
+	enum board_end end;
+	uint64_t end_ns;		/* since the storm began */
+	struct board_server server_before;	/* as the storm began */
+	struct board_server server_after;
+	uint64_t server_waited_ns;	/* runnable, but the CPUs were busy with others */
+	uint64_t syns;			/* sent by the clients, retransmissions included */
+	uint64_t attached_ns;		/* since the storm began; 0: before it */
+	uint32_t attached_served;	/* clients served by then */
+	uint32_t attached_backlog;	/* connections the server had accepted by then, not worked on */
+	struct board_shield shield;
+	char shield_note[BOARD_TEXT_MAX];	/* the shield did not end as it should; "" = it did */
+	char error[BOARD_TEXT_MAX];	/* why the half could not be run; "" = it could */
+	char hint[BOARD_TEXT_MAX];
+
+	struct board_client client[];
+};
+
+static inline uint64_t board_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* Mixes x into 64 bits that look random; a pure function, so a seed gives the same storm each time. */
+static inline uint64_t board_mix(uint64_t x)
+{
+	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
+	x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
+	return x ^ (x >> 32);
+}
+
+/* A board for params->clients clients, zeroed. NULL when out of memory. */
+struct board *board_create(const struct drill_params *params);
+void board_destroy(struct board *board);
+
+/* Connections a second at best, the mean of the two measurements; 0 before they are made. */
+double board_capacity(const struct board *board);
+
+/* Seconds the clients need at that capacity, with nothing wasted. 0 when it is not measured. */
+double board_ideal_seconds(const struct board *board);
+
+/* Two measurements of the capacity that differ by more than this part prove nothing. */
+#define BOARD_CAPACITY_SPREAD_MAX 0.05
+
+/* True when the two measurements of the capacity agree. */
+bool board_capacity_agrees(const struct board *board);
+
+/* Notes why the half cannot go on (first one wins) and what to do about it. Returns -1. */
+int board_fail(struct board *board, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

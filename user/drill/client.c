@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "drill/client.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "drill/net.h"
+
+#define CLIENT_START_BATCH 64		/* connects between two looks at the sockets, while all start */
+
+enum client_state { CLIENT_ASLEEP, CLIENT_CONNECTING, CLIENT_ASKED, CLIENT_SERVED };
+
+struct crowd;
+
+struct client {
+	struct event io;
+	struct event timer;
+	struct crowd *crowd;
+	struct board_client *log;
+	uint64_t random;
+	uint32_t index;
+	enum client_state state;
+	int fd;
+};
+
+struct crowd {
+	struct event_base *base;
+	struct board *board;
+	const struct drill_params *params;
+	const struct client_job *job;
+	struct event *starter;
+	struct event *control;
+	uint32_t started;
+	int ctl;
+	struct client client[];
+};
+
+static void client_connect(struct client *c);
+static void client_ready(evutil_socket_t fd, short what, void *arg);
+
+static void client_timer_set(struct client *c, uint64_t ns)
+{
+	struct timeval tv = { .tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000 };
+
+	evtimer_add(&c->timer, &tv);
+}
+
+static void client_hang_up(struct client *c)
+{
+	if (event_initialized(&c->io))
+		event_del(&c->io);
+	close(c->fd);
+	c->fd = -1;
+	c->state = CLIENT_ASLEEP;
+}
+
+static void client_fail(struct client *c)
+{
+	const struct drill_params *params = c->crowd->params;
+	uint64_t delay;
+
+	client_hang_up(c);
+	evtimer_del(&c->timer);
+	c->log->failures++;
+	c->random = board_mix(c->random + c->log->failures);
+	delay = retry_delay_ns(&params->retry, c->log->failures, c->random);
+	client_timer_set(c, delay);
+}
+
+static void client_refused(struct client *c)
+{
+	BOARD_ADD(c->crowd->board->crowd.refused, 1);
+	client_fail(c);
+}
+
+static void client_served(struct client *c)
+{
+	struct board_crowd *out = &c->crowd->board->crowd;
+
+	evtimer_del(&c->timer);
+	if (c->crowd->job->closed_loop) {
+		BOARD_ADD(out->laps, 1);
+		client_hang_up(c);
+		client_connect(c);
+		return;
+	}
+	c->state = CLIENT_SERVED;
+	c->log->served_ns = board_now_ns();
+	BOARD_ADD(out->served, 1);
+}
+
+static void client_lost(struct client *c)
+{
+	c->log->lost++;
+	BOARD_ADD(c->crowd->board->crowd.lost, 1);
+	client_hang_up(c);
+}
+
+static void client_read(struct client *c)
+{
+	char reply[512];
+	ssize_t len;
+
+	/* Edge-triggered: read until there is nothing left. */
+	while ((len = recv(c->fd, reply, sizeof(reply), 0)) > 0) {
+		if (c->state == CLIENT_SERVED)
+			continue;
+		client_served(c);
+		if (c->state != CLIENT_SERVED)
+			return;
+	}
+	if (len < 0 && errno == EAGAIN)
+		return;
+	if (c->state == CLIENT_SERVED)
+		client_lost(c);
+	else
+		client_refused(c);
+}
+
+static void client_ready(evutil_socket_t fd, short what, void *arg)
+{
+	static const char request[] = "GET /socket HTTP/1.1\r\nHost: drill\r\nUpgrade: websocket\r\n\r\n";
+	struct client *c = arg;
+
+	if (c->state == CLIENT_CONNECTING && (what & EV_WRITE)) {
+		if (send(fd, request, sizeof(request) - 1, MSG_NOSIGNAL) < 0) {
+			client_refused(c);
+			return;
+		}
+		c->state = CLIENT_ASKED;
+	}
+	if (what & EV_READ)
+		client_read(c);
+}
+
+static void client_connect(struct client *c)
+{
+	const struct drill_params *params = c->crowd->params;
+	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = net_client_addr(c->index) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
+				  .sin_port = htons(params->port) };
+	int on = 1;
+
+	c->state = CLIENT_CONNECTING;
+	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (!c->log->first_ns)
+		c->log->first_ns = board_now_ns();
+	BOARD_ADD(c->crowd->board->crowd.attempts, 1);
+	if (c->fd < 0 || setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) ||
+	    bind(c->fd, (struct sockaddr *)&from, sizeof(from)) ||
+	    (connect(c->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS)) {
+		client_refused(c);
+		return;
+	}
+	event_assign(&c->io, c->crowd->base, c->fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST, client_ready, c);
+	event_add(&c->io, NULL);
+	if (!c->crowd->job->closed_loop)
+		client_timer_set(c, params->patience_ns);
+}
+
+/* One timer serves both: a client that is not asleep has run out of patience. */
+static void client_time(evutil_socket_t fd, short what, void *arg)
+{
+	struct client *c = arg;
+
+	(void)fd;
+	(void)what;
+	if (c->state == CLIENT_ASLEEP) {
+		client_connect(c);
+		return;
+	}
+	BOARD_ADD(c->crowd->board->crowd.impatient, 1);
+	client_fail(c);
+}
+
+static void crowd_start(evutil_socket_t fd, short what, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	(void)fd;
+	(void)what;
+	for (int i = 0; i < CLIENT_START_BATCH && crowd->started < crowd->job->count; i++)
+		client_connect(&crowd->client[crowd->started++]);
+	if (crowd->started < crowd->job->count)
+		event_active(crowd->starter, EV_TIMEOUT, 0);
+}
+
+static void crowd_control(evutil_socket_t fd, short what, void *arg)
+{
+	struct crowd *crowd = arg;
+	char sign;
+
+	(void)what;
+	if (read(fd, &sign, 1) == 1 && sign == 'G')
+		event_active(crowd->starter, EV_TIMEOUT, 0);
+	else
+		event_base_loopbreak(crowd->base);
+}
+
+static struct event_base *crowd_base(void)
+{
+	struct event_config *config = event_config_new();
+	struct event_base *base;
+
+	if (!config)
+		return NULL;
+	event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV);
+	base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
+}
+
+static int crowd_run(struct crowd *crowd)
+{
+	const struct client_job *job = crowd->job;
+
+	for (uint32_t i = 0; i < job->count; i++) {
+		struct client *c = &crowd->client[i];
+
+		c->crowd = crowd;
+		c->index = job->first + i;
+		c->log = &crowd->board->client[c->index];
+		c->random = board_mix(crowd->params->seed + c->index);
+		c->fd = -1;
+		evtimer_assign(&c->timer, crowd->base, client_time, c);
+	}
+	crowd->starter = event_new(crowd->base, -1, EV_TIMEOUT, crowd_start, crowd);
+	crowd->control = event_new(crowd->base, crowd->ctl, EV_READ | EV_PERSIST, crowd_control, crowd);
+	if (!crowd->starter || !crowd->control || event_add(crowd->control, NULL))
+		return 1;
+	if (write(crowd->ctl, "R", 1) != 1)
+		return 1;
+	return event_base_dispatch(crowd->base) < 0;
+}
+
+int client_actor(struct world *world, int ctl, const void *arg)
+{
+	const struct client_job *job = arg;
+	struct crowd *crowd = calloc(1, sizeof(*crowd) + job->count * sizeof(struct client));
+	int ret;
+
+	if (!crowd)
+		return 1;
+	crowd->base = crowd_base();
+	crowd->board = world->board;
+	crowd->params = world->board->params;
+	crowd->job = job;
+	crowd->ctl = ctl;
+	ret = crowd->base ? crowd_run(crowd) : 1;
+	/* Its connections end with the process. */
+	free(crowd);
+	return ret;
+}

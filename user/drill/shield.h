@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DRILL_SHIELD_H
+#define DRILL_SHIELD_H
+
+#include "drill/world.h"
+
+/* The shield as its users know it: this program's own command line, in the server's network. */
+struct shield {
+	struct world *world;
+	pid_t pid;			/* of `synhold run`; 0: not running */
+	int log;			/* what it has said */
+};
+
+/* Starts `synhold run` and waits until it is ready. Returns 0, or -1 with board->error set. */
+int shield_start(struct world *world, struct shield *shield);
+
+/* Reads `status --json` into board->shield. Returns 0 or -errno; the board is untouched on failure. */
+int shield_read(struct shield *shield);
+
+/* SIGTERM, then `detach --all`. What does not go as it should is written to board->shield_note. */
+void shield_stop(struct shield *shield);
+
+/* Returns 0 while `synhold run` lives, else -1 with board->error set. */
+int shield_alive(struct shield *shield);
+
+#endif

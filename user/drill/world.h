@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef DRILL_WORLD_H
+#define DRILL_WORLD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "drill/board.h"
+
+/*
+ * A world: a process tree of its own with private mounts, network namespaces and process ids. Nothing names
+ * it, so everything in it ends with its first process, and that one ends with the drill, however that ends.
+ */
+
+enum world_net { WORLD_SERVER, WORLD_ROUTER, WORLD_CLIENTS, WORLD_NETS };
+
+struct world_actor {
+	const char *name;
+	pid_t pid;
+	int ctl;			/* socket to it: 'R' ready, 'G' go, 'S' stop, 'D' done */
+	bool ended;
+	int status;			/* as from waitpid, when ended */
+};
+
+#define WORLD_ACTORS_MAX 32
+
+struct world {
+	struct board *board;
+	int net[WORLD_NETS];		/* namespaces; the runner itself lives in the server's */
+	int tun[2];			/* the clients' and the router's end of the delay line; -1: none */
+	struct world_actor actor[WORLD_ACTORS_MAX];
+	int actors;
+};
+
+/*
+ * Builds a world and runs body in its first process; ends it when body returns. Signals that are pending on
+ * entry or arrive meanwhile (SIGINT, SIGTERM, SIGHUP; the caller blocks them) end the world at once.
+ * Returns 0, -EINTR when it was interrupted, or -1 with board->error set.
+ */
+int world_run(struct board *board, int (*body)(struct world *world));
+
+/* Moves the calling process into one of the world's networks. Returns 0 or -errno. */
+int world_enter(const struct world *world, enum world_net net);
+
+/*
+ * Starts an actor in one of the networks: a process that runs fn and exits with what it returns. It must
+ * send 'R' on ctl when ready. Returns it, or NULL with board->error set.
+ */
+struct world_actor *world_spawn(struct world *world, const char *name, enum world_net net, int nice_level,
+				int (*fn)(struct world *world, int ctl, const void *arg), const void *arg);
+
+/* Waits until the actor sends `sign`. Returns 0, or -1 with board->error set. */
+int world_await(struct world *world, struct world_actor *actor, char sign, int timeout_ms);
+
+/* Sends one letter to the actor. */
+void world_tell(const struct world_actor *actor, char sign);
+
+/* Collects ended children. Returns 0, or -1 with board->error set when an actor ended by itself. */
+int world_reap(struct world *world);
+
+/* Waits for a child that is no actor, or until the time is out. Returns 0 with *status set, or -ETIMEDOUT. */
+int world_wait(struct world *world, pid_t pid, int timeout_ms, int *status);
+
+/* Sleeps until the given CLOCK_MONOTONIC time. */
+void world_sleep_until(uint64_t when_ns);
+
+#endif
