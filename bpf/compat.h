@@ -10,10 +10,12 @@
 #include <bpf/bpf_endian.h>
 /* Keeps clang from turning arithmetic back into the branches that it was written to avoid. */
 #define COMPAT_OPAQUE(x) asm volatile("" : "+r"(x))
+#define COMPAT_UNROLL _Pragma("unroll")
 #else
 #include <arpa/inet.h>
 #include <string.h>
 #define COMPAT_OPAQUE(x) ((void)0)
+#define COMPAT_UNROLL
 #define bpf_htons(x) htons(x)
 #define bpf_ntohs(x) ntohs(x)
 #define bpf_htonl(x) htonl(x)

@@ -106,7 +106,7 @@ static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_pac
 	pkt->fragment = 0;
 	next = ip->nexthdr;
 	left = bpf_ntohs(ip->payload_len);
-#pragma unroll
+	COMPAT_UNROLL
 	for (i = 0; i <= PARSE_EXTENSIONS_MAX; i++) {
 		struct parse_extension *ext = cursor;
 		__u32 size;
@@ -154,7 +154,7 @@ static __always_inline int parse_frame(void *data, void *data_end, struct parse_
 		return PARSE_BAD(SHORT_FRAME);
 	proto = eth->h_proto;
 	pkt->l3_offset = sizeof(*eth);
-#pragma unroll
+	COMPAT_UNROLL
 	for (i = 0; i < PARSE_VLAN_MAX; i++) {
 		struct parse_vlan *vlan = l3;
 

@@ -100,7 +100,7 @@ static __always_inline int rate_source_take(struct synhold_source_set *set, __u6
 		__u32 i, chosen;
 
 		/* the source's own entry, else the one with least debt: smallest of (debt + 1) << 3 | place, own ones with debt -1 */
-#pragma unroll
+		COMPAT_UNROLL
 		for (i = 0; i < SYNHOLD_SOURCE_WAYS; i++) {
 			__u64 entry = *(volatile __u64 *)&set->entry[i];
 			__u64 differs = (entry >> RATE_TAG_SHIFT) ^ tag;

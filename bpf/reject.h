@@ -24,7 +24,7 @@ static __always_inline __u64 reject_sum(const void *from, __u32 words)
 	__u64 sum = 0;
 	__u32 i;
 
-#pragma unroll
+	COMPAT_UNROLL
 	for (i = 0; i < words; i++)
 		sum += word[i];
 	return sum;
@@ -76,7 +76,7 @@ __noinline int reject_frame(struct xdp_md *ctx, struct verdict_request *rq)
 	__builtin_memcpy(eth->h_source, mac, ETH_ALEN);
 	rst.source = tuple->dport;
 	rst.dest = tuple->sport;
-	rst.ack_seq = bpf_htonl(rq->seq + rq->segment - rq->tcp_header + 1);
+	rst.ack_seq = bpf_htonl(rq->seq + rq->segment - rq->tcp_header + 1 + !!(rq->tcp_flags & PARSE_FIN));
 	rst.doff = sizeof(rst) / 4;
 	rst.rst = 1;
 	rst.ack = 1;

@@ -16,6 +16,11 @@
 
 #define FIRST_FLIGHT_SEGMENTS 64
 
+/* A test run repeats one frame: benchmarks compile this file with a definition that makes its sources many. */
+#ifndef BENCH_VARY_SOURCE
+#define BENCH_VARY_SOURCE(addr)
+#endif
+
 /* This kernel has what holding needs (bpf_xdp_load_bytes, live frames: 5.18). Without it the helper must not even be verified. */
 const volatile __u32 hold_supported = 1;
 
@@ -318,6 +323,7 @@ int synhold_shield(struct xdp_md *ctx)
 	}
 	__builtin_memset(&rq, 0, sizeof(rq));
 	parse_tuple(&pkt, 0, &rq.tuple);
+	BENCH_VARY_SOURCE(rq.tuple.saddr);
 	rq.segment = pkt.ip_payload;
 	rq.seq = bpf_ntohl(pkt.tcp->seq);
 	rq.check = pkt.tcp->check;
@@ -339,7 +345,7 @@ static __always_inline __u32 delay_bucket(__u64 ns)
 		return 0;
 	if (ns >= 1ULL << (SYNHOLD_HIST_MIN_SHIFT + SYNHOLD_HIST_OCTAVES))
 		return SYNHOLD_HIST_BUCKETS - 1;
-#pragma unroll
+	COMPAT_UNROLL
 	for (i = 16; i; i >>= 1)
 		if (shift + i < 64 && ns >> (shift + i))
 			shift += i;
