@@ -12,6 +12,10 @@ CLANG ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 PKG_CONFIG ?= pkg-config
 MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+# make V=1 shows the commands
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo '  $(1)' $@)
+
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -49,20 +53,24 @@ help:
 
 $(BUILD)/synhold.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h) include/synhold/abi.h
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
 $(SKEL): $(BUILD)/synhold.bpf.o
 	@mkdir -p $(@D)
-	$(BPFTOOL) gen skeleton $< name synhold_bpf > $@
+	$(call say,SKEL)
+	$(Q)$(BPFTOOL) gen skeleton $< name synhold_bpf > $@
 
 $(BUILD)/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
 $(BUILD)/user/lib/deploy.o: $(SKEL)
 
 $(BUILD)/synhold: $(OBJ)
-	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
 
 # an archive, so that a test links only what it calls
 $(CORE): $(CORE_OBJ)
@@ -71,15 +79,18 @@ $(CORE): $(CORE_OBJ)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_HELP) $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/prog/%: $(BUILD)/tests/prog/%.o $(PROG_HELP) $(CORE)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
 $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/tools/%.o
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
@@ -109,20 +120,24 @@ e2e-binaries: all $(E2E_TOOLS)
 
 $(BUILD)/bench/bench.bpf.o: tests/bench/bench.bpf.c
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) -c $< -o $@
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
 # the shield itself, with sources that vary from run to run
 vary = -D'BENCH_VARY_SOURCE(addr)=(*(__u32 *)((addr) + 12) ^= bpf_get_prandom_u32() & $(1))'
 $(BUILD)/bench/synhold-4096.bpf.o: $(BUILD)/synhold.bpf.o
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) $(call vary,0xfff0000) -c bpf/synhold.bpf.c -o $@
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xfff0000) -c bpf/synhold.bpf.c -o $@
 $(BUILD)/bench/synhold-random.bpf.o: $(BUILD)/synhold.bpf.o
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -c bpf/synhold.bpf.c -o $@
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -c bpf/synhold.bpf.c -o $@
 
 $(BUILD)/bench/bench: tests/bench/bench.c include/synhold/abi.h | $(SKEL)
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $< $(LIBS) -o $@
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $< $(LIBS) -o $@
 
 bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o)
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/check.h"
+#include "lib/deploy.h"
+
+#define MTU_ONE_PAGE 3498 /* what fits one 4 KiB page beside XDP's headroom and the skb's tail; 3506 on some drivers */
+
+/* Is it us already, of this instance? */
+static int is_ours(const struct check *check, uint32_t index)
+{
+	struct deploy_interface list[64];
+	struct instance inst;
+	unsigned int count;
+	int ours = 0;
+
+	if (instance_init(&inst, check->instance, NULL) || instance_open(&inst, NULL))
+		return 0;
+	count = deploy_interfaces(&inst, list, 64);
+	for (unsigned int i = 0; i < count && i < 64; i++)
+		ours |= list[i].index == index && list[i].present;
+	instance_close(&inst);
+	return ours;
+}
+
+static void check_program(struct check *check, const struct nic *nic)
+{
+	char name[32], fix[160];
+	uint32_t id = 0;
+	int generic = 0, ret = deploy_query(nic->name, &id, name, &generic);
+
+	if (ret)
+		check_add(check, CHECK_WARN, "XDP program", "", "what is attached cannot be read: %s", strerror(-ret));
+	else if (!id)
+		check_add(check, CHECK_OK, "XDP program", "", "none on %s", nic->name);
+	else if (is_ours(check, nic->index))
+		check_add(check, CHECK_OK, "XDP program", "", "%s is shielded already (%s, id %u, %s); attaching again updates it in place",
+			  nic->name, name, id, generic ? "generic" : "native");
+	else {
+		snprintf(fix, sizeof(fix), "bpftool net show dev %s; ip link set dev %s %s off removes it", nic->name, nic->name,
+			 generic ? "xdpgeneric" : "xdp");
+		check_add(check, CHECK_FAIL, "XDP program", fix, "%s carries another program: %s, id %u, %s mode", nic->name, name, id,
+			  generic ? "generic" : "native");
+	}
+}
+
+static void check_mode(struct check *check, const struct nic *nic)
+{
+	const char *driver = nic->driver[0] ? nic->driver : nic->kind[0] ? nic->kind : "unknown";
+	char fix[160];
+
+	if (nic->xdp_features == NIC_XDP_UNKNOWN)
+		check_add(check, CHECK_OK, "driver", "", "%s; whether it runs XDP natively shows when attaching (--mode auto falls back)",
+			  driver);
+	else if (nic->xdp_features & NIC_XDP_BASIC)
+		check_add(check, CHECK_OK, "driver", "", "%s runs XDP natively", driver);
+	else
+		check_add(check, CHECK_WARN, "driver", "--mode generic says that you know; another card or driver if the load is high",
+			  "%s does not run XDP natively here: generic mode works, and costs several times more a packet", driver);
+	if (nic->mtu > MTU_ONE_PAGE && nic->xdp_features != NIC_XDP_UNKNOWN && !(nic->xdp_features & NIC_XDP_RX_SG)) {
+		snprintf(fix, sizeof(fix), "ip link set dev %s mtu %d, or --mode generic", nic->name, MTU_ONE_PAGE);
+		check_add(check, CHECK_WARN, "MTU", fix, "%u: above about %d many drivers refuse native XDP", nic->mtu, MTU_ONE_PAGE);
+	} else {
+		check_add(check, CHECK_OK, "MTU", "", "%u", nic->mtu);
+	}
+	if (!nic->up) {
+		snprintf(fix, sizeof(fix), "ip link set dev %s up", nic->name);
+		check_add(check, CHECK_WARN, "link", fix, "%s is down", nic->name);
+	}
+}
+
+static void check_offloads(struct check *check, const struct nic *nic)
+{
+	char fix[160];
+
+	if (nic->lro == 1) {
+		snprintf(fix, sizeof(fix), "ethtool -K %s lro off", nic->name);
+		check_add(check, CHECK_WARN, "LRO", fix, "on: many drivers refuse native XDP with it");
+	} else if (nic->lro == 0) {
+		check_add(check, CHECK_OK, "LRO", "", "off");
+	}
+	if (nic->gro_hw == 1) {
+		snprintf(fix, sizeof(fix), "ethtool -K %s rx-gro-hw off", nic->name);
+		check_add(check, CHECK_WARN, "hardware GRO", fix, "on: some drivers refuse native XDP with it");
+	}
+	/* these keep one queue for XDP for each CPU or queue, so half of them must be free */
+	if ((!strcmp(nic->driver, "ena") || !strcmp(nic->driver, "virtio_net")) && nic->queues_max > 1 &&
+	    nic->queues > nic->queues_max / 2) {
+		snprintf(fix, sizeof(fix), "ethtool -L %s combined %u", nic->name, nic->queues_max / 2);
+		check_add(check, CHECK_WARN, "queues", fix, "%u of %u in use: native XDP on %s wants half of them free", nic->queues,
+			  nic->queues_max, nic->driver);
+	}
+}
+
+static void check_vlan(struct check *check, const struct nic *nic)
+{
+	char fix[160];
+
+	if (!nic->vlan[0])
+		return;
+	if (!strcmp(nic->kind, "veth")) {
+		check_add(check, CHECK_WARN, "VLAN tags", "ethtool -K PEER txvlan off, on the other end of the veth pair",
+			  "%s is on top of %s: a held SYN loses its tag unless the peer writes tags into the frame", nic->vlan, nic->name);
+	} else if (nic->rxvlan == 1) {
+		snprintf(fix, sizeof(fix), "ethtool -K %s rxvlan off", nic->name);
+		check_add(check, CHECK_FAIL, "VLAN tags", fix, "%s is on top of %s, which strips tags in hardware: a held SYN would lose its own",
+			  nic->vlan, nic->name);
+	} else {
+		check_add(check, CHECK_OK, "VLAN tags", "", "stay in the frame");
+	}
+}
+
+static void check_place(struct check *check, const struct nic *nic)
+{
+	if (!strcmp(nic->kind, "bond") || !strcmp(nic->kind, "team"))
+		check_add(check, CHECK_WARN, "place", "attach to the members instead, all of them in one command",
+			  "%s is a bond: native XDP depends on its mode and members", nic->name);
+	else if (!strcmp(nic->kind, "bridge") || !strcmp(nic->kind, "macvlan") || !strcmp(nic->kind, "ipvlan") ||
+		 !strcmp(nic->kind, "vlan"))
+		check_add(check, CHECK_WARN, "place", "attach to the card below instead", "%s is a %s: XDP runs there in generic mode only",
+			  nic->name, nic->kind);
+	else if (nic->master[0] && !strcmp(nic->master_kind, "bond"))
+		check_add(check, CHECK_OK, "place", "", "%s is a member of %s: attach to every member", nic->name, nic->master);
+	else if (nic->macvlan[0])
+		check_add(check, CHECK_WARN, "place", "check that held connections arrive, or use action=drop",
+			  "%s is on top of %s: what is let in late goes through the card again", nic->macvlan, nic->name);
+}
+
+void check_interface(struct check *check, const char *name)
+{
+	struct nic nic;
+	int ret = nic_read(name, &nic);
+
+	if (ret) {
+		check_add(check, CHECK_FAIL, "interface", "ip -br link lists them", "no interface '%.32s' in this network namespace", name);
+		return;
+	}
+	check_program(check, &nic);
+	check_mode(check, &nic);
+	check_offloads(check, &nic);
+	check_vlan(check, &nic);
+	check_place(check, &nic);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/list.h"
+#include "cli/table.h"
+#include "lib/config_lists.h"
+#include "lib/units.h"
+
+struct gathering {
+	struct config_lists lists;
+	enum list_kind kind;
+};
+
+static int gather(void *ctx, const struct list_entry *entry)
+{
+	struct gathering *g = ctx;
+
+	return config_lists_add(&g->lists, g->kind, entry);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct list_entry *x = a, *y = b;
+	int order = memcmp(x->addr, y->addr, 16);
+
+	return order ? order : (int)x->prefixlen - (int)y->prefixlen;
+}
+
+/* Wall time only here: inside, everything is CLOCK_MONOTONIC. */
+static char *until_text(uint64_t until_ns, uint64_t now_ns, char *buf, size_t size)
+{
+	time_t when = time(NULL) + (time_t)((until_ns - now_ns) / 1000000000ULL);
+	struct tm tm;
+
+	if (until_ns == SYNHOLD_FOREVER || !gmtime_r(&when, &tm))
+		return NULL;
+	strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return buf;
+}
+
+static json_t *entry_json(const struct list_entry *entry, uint64_t now_ns)
+{
+	const struct synhold_list_value *value = &entry->value;
+	char cidr[64], until[32], note[SYNHOLD_NOTE_LEN];
+	json_t *text, *object;
+
+	snprintf(note, sizeof(note), "%.*s", (int)sizeof(value->note), value->note);
+	text = json_string(note);
+	object = json_pack("{s:s,s:s?,s:b,s:o,s:b}", "cidr", units_format_cidr(cidr, sizeof(cidr), entry->addr, entry->prefixlen), "until",
+			   until_text(value->until_ns, now_ns, until, sizeof(until)), "confirm_pending", value->confirmed_until_ns != 0,
+			   "note", text ? text : json_string(""), "from_file", value->from_file);
+	json_object_set_new(object, "remaining_seconds",
+			    value->until_ns == SYNHOLD_FOREVER ? json_null() : json_real((double)(value->until_ns - now_ns) / 1e9));
+	json_object_set_new(object, "rate", value->rate_pps ? json_integer((json_int_t)value->rate_pps) : json_null());
+	return object;
+}
+
+static int print_table(const struct gathering *g, uint64_t now_ns)
+{
+	static const char *const columns[] = {"PREFIX", "UNTIL", ">RATE", "FROM", "NOTE", NULL};
+	struct libscols_table *table = table_new(columns);
+
+	for (unsigned int i = 0; table && i < g->lists.count[g->kind]; i++) {
+		const struct list_entry *entry = &g->lists.entry[g->kind][i];
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+		char text[64];
+
+		table_cell(line, 0, "%s", units_format_cidr(text, sizeof(text), entry->addr, entry->prefixlen));
+		table_cell(line, 1, "%s%s", until_text(entry->value.until_ns, now_ns, text, sizeof(text)) ? text : "for good",
+			   entry->value.confirmed_until_ns ? " (unconfirmed)" : "");
+		table_cell(line, 2, "%s", !entry->value.rate_pps ? "" : units_format_count(text, sizeof(text), entry->value.rate_pps));
+		table_cell(line, 3, "%s", entry->value.from_file ? "file" : "command");
+		table_cell(line, 4, "%.*s", (int)sizeof(entry->value.note), entry->value.note);
+	}
+	return table_print(table);
+}
+
+int list_print(struct cli *cli, enum list_kind kind, struct error *err)
+{
+	struct gathering g = {.kind = kind};
+	json_t *array = json_array();
+	struct instance inst;
+	uint64_t now_ns = instance_now_ns();
+	int ret = cli_open_reader(cli, &inst, err), attached = !ret;
+
+	if (attached) {
+		ret = lists_each(&inst, kind, gather, &g) ? error_set(err, -ENOMEM, "out of memory") : 0;
+		instance_close(&inst);
+	}
+	if (ret && ret != -ENOENT) {
+		json_decref(array);
+		config_lists_free(&g.lists);
+		return ret;
+	}
+	if (g.lists.count[kind])
+		qsort(g.lists.entry[kind], g.lists.count[kind], sizeof(struct list_entry), compare);
+	for (unsigned int i = 0; cli->json && i < g.lists.count[kind]; i++)
+		json_array_append_new(array, entry_json(&g.lists.entry[kind][i], now_ns));
+	if (cli->json) {
+		ret = cli_print_json(cli, json_incref(array));
+	} else {
+		ret = g.lists.count[kind] ? print_table(&g, now_ns) : 0;
+		ret = ret ? error_set(err, -ENOMEM, "the table cannot be printed") : cli_finish(cli);
+	}
+	json_decref(array);
+	config_lists_free(&g.lists);
+	return ret;
+}

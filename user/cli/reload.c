@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/apply.h"
+#include "cli/changes.h"
+#include "cli/origin.h"
+
+static int reload(struct instance *inst, const struct attach_args *args, int named, json_t *list, struct error *err)
+{
+	__attribute__((cleanup(model_cleanup))) struct model *before = model_new();
+	struct apply apply = {0};
+	int ret = before ? apply_reload(args, &apply, inst, before, err) : error_set(err, -ENOMEM, "out of memory");
+
+	if (!ret) {
+		changes_models(list, before, apply.model);
+		if (named)
+			origin_write(inst, args);
+	}
+	apply_end(&apply);
+	return ret;
+}
+
+int cli_reload(struct cli *cli, int argc, char **argv)
+{
+	struct attach_args args = {0};
+	const struct cli_option options[] = {{"config", 'c', CLI_TEXT, &args.config}, {0}};
+	json_t *list = json_array();
+	struct cli_words words;
+	struct instance inst;
+	struct error err = {0};
+	char *text = NULL;
+	int ret;
+
+	ret = cli_parse(cli, argc, argv, options, &words, &err);
+	if (!ret && words.count)
+		ret = cli_misuse(cli, &err, "'%s' is not accepted here", words.word[0]);
+	if (!ret)
+		ret = cli_open_writer(cli, &inst, &err);
+	if (!ret) {
+		int named = args.config != NULL;
+
+		ret = named ? 0 : origin_read(&inst, &args, &text, &err);
+		if (!ret)
+			ret = reload(&inst, &args, named, list, &err);
+		instance_close(&inst);
+	}
+	if (ret) {
+		json_decref(list);
+		ret = cli_fail(cli, &err);
+	} else if (cli->json) {
+		ret = cli_print_json(cli, json_pack("{s:s,s:o}", "file", args.config, "changes", list));
+	} else {
+		changes_print(list);
+		printf("%s is in force\n", args.config);
+		json_decref(list);
+		ret = cli_finish(cli);
+	}
+	free(text);
+	return ret;
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/apply.h"
+#include "cli/origin.h"
+#include "daemon/daemon.h"
+#include "export/export.h"
+
+struct running {
+	struct attach_args args;
+	struct apply apply;
+	struct instance inst;
+	struct deploy deploy;
+	struct export_http http;
+	int claim;
+};
+
+/* SIGHUP: the file with the words of this command on top, as at the start. */
+static int reload(void *ctx, struct error *err)
+{
+	struct running *run = ctx;
+	struct instance inst;
+	struct apply apply = {0};
+	int ret;
+
+	if (!run->args.config) {
+		error_set(err, -ENOENT, "no config file was given");
+		return error_hint(err, -ENOENT, "synhold run -c FILE");
+	}
+	ret = instance_init(&inst, run->inst.name, err);
+	if (!ret)
+		ret = instance_lock(&inst, err);
+	if (ret)
+		return ret;
+	ret = instance_open(&inst, err);
+	if (!ret)
+		ret = apply_reload(&run->args, &apply, &inst, NULL, err);
+	apply_end(&apply);
+	instance_close(&inst);
+	return ret;
+}
+
+/* After a start that failed: the pid file too, unless there is an instance that somebody else may serve. */
+static void forget(const struct running *run)
+{
+	struct stat st;
+	char path[192];
+
+	if (run->claim < 0 || !stat(run->inst.pin_dir, &st))
+		return;
+	snprintf(path, sizeof(path), "%s/daemon.pid", run->inst.run_dir);
+	unlink(path);
+	origin_remove(&run->inst);
+}
+
+/* Everything up to the daemon. The order: what can be refused comes before what changes something. */
+static int start(struct running *run, struct error *err)
+{
+	int ret = instance_require_system(err);
+
+	if (!ret && run->args.metrics)
+		ret = export_http_listen(&run->http, run->args.metrics, err);
+	if (!ret)
+		ret = daemon_claim(&run->inst, &run->claim, err);
+	if (!ret && run->args.metrics) /* before any map is open, so that the children have none */
+		ret = export_http_start(&run->http, run->inst.name, err);
+	if (!ret)
+		ret = apply_attach(&run->args, 1, &run->apply, &run->inst, &run->deploy, err);
+	if (!ret)
+		instance_unlock(&run->inst);
+	return ret;
+}
+
+static int detach(struct instance *inst, struct error *err)
+{
+	int ret = instance_lock(inst, err);
+
+	if (!ret)
+		ret = deploy_detach(inst, NULL, err);
+	origin_remove(inst);
+	instance_unlock(inst);
+	return ret == -ENOENT ? 0 : ret; /* somebody else has done it */
+}
+
+int cli_run(struct cli *cli, int argc, char **argv)
+{
+	static struct running run;
+	struct daemon_options options = {.inst = &run.inst, .deploy = &run.deploy, .reload = reload, .reload_ctx = &run};
+	struct error err = {0};
+	int ret;
+
+	run.claim = run.http.fd = run.http.life = -1;
+	if (attach_args_parse(cli, argc, argv, 1, &run.args, &err) ||
+	    (run.args.metrics && export_http_check(run.args.metrics, &err)))
+		return cli_fail(cli, &err);
+	if (instance_init(&run.inst, cli->instance, &err) || apply_check(&run.args, cli->instance, 1, &run.apply, &err)) {
+		apply_end(&run.apply);
+		return cli_fail(cli, &err);
+	}
+	ret = start(&run, &err);
+	if (ret) {
+		forget(&run);
+		ret = cli_failed(cli, &err);
+	} else {
+		apply_end(&run.apply);
+		options.config_path = run.args.config;
+		options.detach_on_exit = run.args.detach_on_exit;
+		ret = daemon_run(&options, &err);
+		if (ret)
+			ret = cli_failed(cli, &err);
+		if (run.args.detach_on_exit && detach(&run.inst, &err))
+			ret = cli_failed(cli, &err);
+	}
+	export_http_stop(&run.http);
+	apply_end(&run.apply);
+	if (run.claim >= 0)
+		close(run.claim);
+	return ret;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/status.h"
+#include "cli/table.h"
+#include "export/export.h"
+#include "lib/keys.h"
+#include "lib/spec.h"
+#include "lib/units.h"
+
+static void print_head(const struct snapshot *snap)
+{
+	char text[32];
+
+	printf("instance %s: ", snap->instance);
+	if (!snap->attached) {
+		printf("not attached\n");
+		return;
+	}
+	if (snap->daemon_alive)
+		printf("daemon %u alive", snap->daemon_pid);
+	else
+		printf("no daemon (limits that need none are in force; nothing is held)");
+	if (snap->bypass_until_ns == SYNHOLD_FOREVER)
+		printf(", BYPASS is on: everything passes");
+	else if (snap->bypass_until_ns)
+		printf(", BYPASS is on for %.0f s: everything passes", (double)(snap->bypass_until_ns - snap->now_ns) / 1e9);
+	if (snap->confirm_deadline_ns > snap->now_ns)
+		printf(", a change waits %.0f s for synhold confirm", (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9);
+	printf("\n");
+	for (unsigned int i = 0; i < snap->interface_count; i++)
+		printf("interface %s (%s%s)\n", snap->interface[i].name, snap->interface[i].generic ? "generic" : "native",
+		       snap->interface[i].present ? "" : ", gone");
+	if (snap->global.global_rate_pps)
+		printf("global rate %s SYN/s\n", units_format_count(text, sizeof(text), snap->global.global_rate_pps));
+}
+
+static int print_services(const struct snapshot *snap, const char *service)
+{
+	static const char *const columns[] = {"SERVICE", "STATE", ">WINDOW", ">INFLIGHT", ">WAITING", ">RATE", ">SEEN", ">ADMITTED", ">HELD",
+					      ">DROPPED", ">REJECTED", ">FIRST BYTE p50", ">p99", NULL};
+	struct libscols_table *table = table_new(columns);
+	int rows = 0;
+
+	for (unsigned int i = 0; table && i < snap->service_count; i++) {
+		const struct snapshot_service *svc = &snap->service[i];
+		double p50 = snapshot_quantile((const uint64_t *)svc->delays.first_byte, 0.5);
+		double p99 = snapshot_quantile((const uint64_t *)svc->delays.first_byte, 0.99);
+		struct libscols_line *line;
+		char text[64];
+
+		if (service && strcmp(svc->policy.name, service))
+			continue;
+		line = scols_table_new_line(table, NULL);
+		table_cell(line, 0, "%s", svc->policy.name);
+		table_cell(line, 1, "%s", snapshot_state_name(svc->state));
+		table_cell(line, 2, "%s", export_window_text(svc, text, sizeof(text)));
+		table_cell(line, 3, "%" PRIi64, svc->inflight);
+		table_cell(line, 4, "%u", svc->runtime.held);
+		table_cell(line, 5, "%s", svc->policy.rate_pps ? units_format_count(text, sizeof(text), svc->policy.rate_pps) : "");
+		table_cell(line, 6, "%llu", svc->count.seen);
+		for (unsigned int v = 0; v < SYNHOLD_VERDICT_COUNT; v++)
+			table_cell(line, 7 + v, "%llu", svc->count.verdict[v]);
+		table_cell(line, 7 + SYNHOLD_VERDICT_COUNT, p50 < 0 ? "" : "%.1f ms", p50 * 1e3);
+		table_cell(line, 8 + SYNHOLD_VERDICT_COUNT, p99 < 0 ? "" : "%.1f ms", p99 * 1e3);
+		rows++;
+	}
+	if (table && !rows) {
+		scols_unref_table(table);
+		return 0;
+	}
+	return table_print(table);
+}
+
+static void print_counts(const char *title, const __u64 *values, unsigned int count, const char *(*name)(unsigned int))
+{
+	int any = 0;
+
+	for (unsigned int i = 0; i < count; i++) {
+		if (!values[i])
+			continue;
+		printf("%s%s %llu", any++ ? ", " : title, name(i), values[i]);
+	}
+	if (any)
+		printf("\n");
+}
+
+/* What the table has no room for, of one service. */
+static void print_detail(const struct snapshot_service *svc)
+{
+	const struct synhold_policy *pol = &svc->policy;
+	char text[1024];
+
+	printf("\n");
+	for (unsigned int i = 0; !spec_format(&svc->specs, i, text, sizeof(text)); i++)
+		printf("%s %s\n", i ? "      " : "ports:", text);
+	for (const struct key *key = keys_table; key->name; key++)
+		if (!key->global && !keys_is_default(key, pol, NULL))
+			printf("set: %s=%s\n", key->name, keys_format(key, pol, NULL, text, sizeof(text)));
+	print_counts("over a limit: ", svc->count.over_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
+	print_counts("would be over: ", svc->count.would_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
+	printf("held: entered %llu, released %llu, waiting %u\n", svc->tally.entered, svc->tally.released, svc->runtime.held);
+	print_counts("discarded: ", svc->tally.discarded, SYNHOLD_DISCARD_COUNT, snapshot_discard_name);
+	printf("handshakes: started %llu", svc->count.started);
+	for (unsigned int i = 0; i < SYNHOLD_OUTCOME_COUNT; i++)
+		printf(", %s %llu", snapshot_outcome_name(i), svc->count.outcome[i]);
+	printf("\n");
+	if (svc->listeners > 0)
+		printf("accept queue: %u of %u (%d listeners)\n", svc->accept_queue, svc->accept_queue_max, svc->listeners);
+	if (svc->suspended)
+		printf("window suspended: nothing was ever seen leaving the port, so settlements cannot be seen\n");
+}
+
+int status_print(const struct snapshot *snap, const char *service)
+{
+	int ret;
+
+	print_head(snap);
+	ret = print_services(snap, service);
+	for (unsigned int i = 0; i < snap->service_count && service && !ret; i++)
+		if (!strcmp(snap->service[i].policy.name, service))
+			print_detail(&snap->service[i]);
+	return ret;
+}
