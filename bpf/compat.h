@@ -8,11 +8,12 @@
 #ifdef __bpf__
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_endian.h>
+#include <linux/in.h>
 /* Keeps clang from turning arithmetic back into the branches that it was written to avoid. */
 #define COMPAT_OPAQUE(x) asm volatile("" : "+r"(x))
 #define COMPAT_UNROLL _Pragma("unroll")
 #else
-#include <arpa/inet.h>
+#include <arpa/inet.h> /* with the protocol numbers; the kernel's header would define them twice */
 #include <string.h>
 #define COMPAT_OPAQUE(x) ((void)0)
 #define COMPAT_UNROLL

@@ -44,6 +44,7 @@ MAP_ARRAY(ports, __u32, SYNHOLD_BANKS *SYNHOLD_PORTS, BPF_F_MMAPABLE);
 MAP_TRIE(addrs, struct synhold_addr_key, __u32, 65536);
 MAP_TRIE(deny, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES);
 MAP_TRIE(allow, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES);
+MAP_TRIE(prefer, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES); /* read by the daemon only */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, __u32);

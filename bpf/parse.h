@@ -9,7 +9,6 @@
 #define SYNHOLD_BPF_PARSE_H
 
 #include <linux/if_ether.h>
-#include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/tcp.h>
@@ -90,6 +89,15 @@ static __always_inline int parse_ipv4(void *l3, void *data_end, struct parse_pac
 	return parse_tcp(l3 + header, data_end, pkt);
 }
 
+/* 1 when the two header numbers are the same, else 0: without a branch, as six headers of three kinds would be 3^6 ways to the verifier. */
+static __always_inline __u64 parse_same(__u64 one, __u64 other)
+{
+	__u64 same = ((one ^ other) - 1) >> 63;
+
+	COMPAT_OPAQUE(same);
+	return same;
+}
+
 static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_packet *pkt)
 {
 	struct ipv6hdr *ip = l3;
@@ -109,7 +117,8 @@ static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_pac
 	COMPAT_UNROLL
 	for (i = 0; i <= PARSE_EXTENSIONS_MAX; i++) {
 		struct parse_extension *ext = cursor;
-		__u32 size;
+		__u64 is_fragment = parse_same(next, IPPROTO_FRAGMENT), is_auth = parse_same(next, IPPROTO_AH), size;
+		__u64 field;
 
 		if (next == IPPROTO_TCP) {
 			pkt->ip_payload = left;
@@ -120,20 +129,17 @@ static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_pac
 			return PARSE_OTHER;
 		if (i == PARSE_EXTENSIONS_MAX || (void *)(ext + 1) > data_end)
 			return PARSE_BAD(EXTENSION);
-		if (next == IPPROTO_FRAGMENT) { /* RFC 8200, 4.5; offset 0 without M: an atomic one, RFC 6946 */
-			if (ext->fragment_offset & bpf_htons(0xfff8))
-				return PARSE_OTHER;
-			pkt->fragment |= !!(ext->fragment_offset & bpf_htons(1));
-			size = 8;
-		} else if (next == IPPROTO_AH) { /* RFC 4302, 2.2: 32-bit words, minus 2 */
-			size = (ext->len + 2U) * 4;
-		} else { /* RFC 8200, 4.2: 8-byte units, not counting the first */
-			size = (ext->len + 1U) * 8;
-		}
+		/* fragment: RFC 8200, 4.5; offset 0 without M is an atomic one, RFC 6946 */
+		field = bpf_ntohs(ext->fragment_offset) * is_fragment;
+		if (field & 0xfff8)
+			return PARSE_OTHER;
+		pkt->fragment |= field & 1;
+		/* 8-byte units not counting the first (RFC 8200, 4.2); AH: 4-byte ones not counting two (RFC 4302, 2.2) */
+		size = (ext->len * (1 - is_fragment) + 1 + is_auth) * (8 - 4 * is_auth);
 		if (size > left)
 			return PARSE_BAD(EXTENSION);
 		next = ext->next;
-		left -= size;
+		left -= (__u32)size;
 		cursor += size;
 	}
 	return PARSE_BAD(EXTENSION);

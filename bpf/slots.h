@@ -30,24 +30,34 @@ static __always_inline void slots_expired(struct synhold_gate *gate, struct synh
 		__sync_fetch_and_add(&gate->blind, expired);
 }
 
-/* Counts as expired, and out of the window, what has outlived the service's slot life. Global: verified once, called from everywhere. */
+/* Retires one epoch. Global, as what follows: verified once, not once for each turn of a loop that calls it. */
+__noinline int slots_retire_epoch(__u32 service, __u32 epoch)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
+	struct synhold_counters *count = slots_counters(service);
+	__u32 expired;
+
+	if (!gate || !count)
+		return 0;
+	expired = gate_retire_epoch(gate, epoch);
+	if (expired)
+		slots_expired(gate, count, expired);
+	return 0;
+}
+
+/* Counts as expired, and out of the window, what has outlived the service's slot life. */
 __noinline int slots_retire(__u32 service, __u64 now)
 {
 	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
 	struct synhold_runtime *run = bpf_map_lookup_elem(&runtime, &service);
-	struct synhold_counters *count = slots_counters(service);
 	__u32 limit, epoch, i;
 
-	if (!gate || !run || !count)
+	if (!gate || !run)
 		return 0;
 	limit = gate_retire_limit(now, slots_life(run));
 	epoch = gate_retire_from(gate, limit);
-	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++) {
-		__u32 expired = gate_retire_epoch(gate, epoch);
-
-		if (expired)
-			slots_expired(gate, count, expired);
-	}
+	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++)
+		slots_retire_epoch(service, epoch);
 	return 0;
 }
 
@@ -84,38 +94,35 @@ static __always_inline void slots_log(const struct synhold_tuple *tuple, __u64 s
 	slot->since_ns = since_ns;
 }
 
-/* Forgets marks that no slot can refer to any more. Returns how many places of the ring it went through. */
-static __always_inline __u32 slots_forget(__u64 now, __u32 budget)
+/* Forgets the mark of the oldest admission if no slot can refer to it any more. Returns 1 while there may be another. */
+__noinline int slots_forget(__u64 now)
 {
+	struct synhold_admission *slot;
 	struct synhold_global *all;
-	__u32 zero = 0, i;
+	struct synhold_mark *mark;
+	__u32 zero = 0, index;
+	__u64 tail, head;
 
 	all = bpf_map_lookup_elem(&global, &zero);
 	if (!all)
 		return 0;
-	for (i = 0; i < budget; i++) {
-		struct synhold_admission *slot;
-		struct synhold_mark *mark;
-		__u64 tail = *(volatile __u64 *)&all->admission_tail;
-		__u64 head = *(volatile __u64 *)&all->admission_head;
-		__u32 index;
-
-		if (tail >= head)
-			break;
-		if (head - tail > SYNHOLD_ADMISSIONS) { /* overwritten places have been dealt with by slots_log() */
-			__sync_val_compare_and_swap(&all->admission_tail, tail, head - SYNHOLD_ADMISSIONS);
-			continue;
-		}
-		index = tail & (SYNHOLD_ADMISSIONS - 1);
-		slot = bpf_map_lookup_elem(&admissions, &index);
-		if (!slot || slot->since_ns + 2 * SYNHOLD_EXPIRE_MAX_NS > now)
-			break;
-		mark = bpf_map_lookup_elem(&marks, &slot->tuple);
-		if (mark && mark->since_ns == slot->since_ns && mark->state == SYNHOLD_MARK_INFLIGHT)
-			bpf_map_delete_elem(&marks, &slot->tuple);
-		__sync_val_compare_and_swap(&all->admission_tail, tail, tail + 1);
+	tail = *(volatile __u64 *)&all->admission_tail;
+	head = *(volatile __u64 *)&all->admission_head;
+	if (tail >= head)
+		return 0;
+	if (head - tail > SYNHOLD_ADMISSIONS) { /* overwritten places have been dealt with by slots_log() */
+		__sync_val_compare_and_swap(&all->admission_tail, tail, head - SYNHOLD_ADMISSIONS);
+		return 1;
 	}
-	return i;
+	index = tail & (SYNHOLD_ADMISSIONS - 1);
+	slot = bpf_map_lookup_elem(&admissions, &index);
+	if (!slot || slot->since_ns + 2 * SYNHOLD_EXPIRE_MAX_NS > now)
+		return 0;
+	mark = bpf_map_lookup_elem(&marks, &slot->tuple);
+	if (mark && mark->since_ns == slot->since_ns && mark->state == SYNHOLD_MARK_INFLIGHT)
+		bpf_map_delete_elem(&marks, &slot->tuple);
+	__sync_val_compare_and_swap(&all->admission_tail, tail, tail + 1);
+	return 1;
 }
 
 /*

@@ -15,6 +15,7 @@
 #include "verdict.h"
 
 #define FIRST_FLIGHT_SEGMENTS 64
+#define SWEEP_MARKS 512 /* forgotten by one run of synhold_sweep */
 
 /* A test run repeats one frame: benchmarks compile this file with a definition that makes its sources many. */
 #ifndef BENCH_VARY_SOURCE
@@ -273,6 +274,7 @@ __noinline int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	}
 	rq->queued = alive && pol->action == SYNHOLD_ACTION_HOLD && run->queued;
 	rq->flags = known ? SLOTS_KNOWN : 0;
+	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
 	reason = verdict_limits(rq);
 	if (reason == SYNHOLD_REASON_NONE)
 		goto admit;
@@ -520,6 +522,8 @@ int synhold_release(struct xdp_md *ctx)
 		return XDP_PASS;
 	}
 	rq.source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq.tuple.saddr, pol->source_prefix4, pol->source_prefix6);
+	rq.ipv6 = !!(io->flags & SYNHOLD_RELEASE_IPV6);
+	rq.no_listener = pol->hold_down_ns && verdict_no_listener(ctx, &rq);
 	io->reason = verdict_limits(&rq);
 	if (io->reason != SYNHOLD_REASON_NONE) {
 		io->retry_ns = rq.retry_ns;
@@ -535,11 +539,12 @@ SEC("xdp")
 int synhold_sweep(struct xdp_md *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();
-	__u32 service;
+	__u32 i;
 
-	for (service = 0; service < SYNHOLD_SERVICES; service++)
-		slots_retire(service, now);
-	slots_forget(now, 512);
+	for (i = 0; i < SYNHOLD_SERVICES; i++)
+		slots_retire(i, now);
+	for (i = 0; i < SWEEP_MARKS && slots_forget(now); i++)
+		;
 	return XDP_PASS;
 }
 

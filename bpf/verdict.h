@@ -36,6 +36,8 @@ struct verdict_request {
 	__u8 l4_offset;
 	__u8 ipv6;
 	__u8 fragment;
+	__u32 no_listener; /* hold-down is set, and nothing listens */
+	__u32 pad;
 };
 
 #define VERDICT_DENY 0
@@ -149,6 +151,43 @@ static __always_inline int verdict_closed(const struct synhold_policy *pol, __u6
 	return pol->closed_flip_ns && now >= pol->closed_flip_ns ? !pol->closed : pol->closed;
 }
 
+/* Sources with a hash below it are in (of 2^32): a ramp's share is the daemon's to move. */
+static __always_inline __u64 verdict_share(const struct synhold_policy *pol, const struct synhold_runtime *run)
+{
+	return pol->ramp_over_ns && run->share_threshold ? run->share_threshold - 1 : pol->share_threshold;
+}
+
+/*
+ * Whether nothing listens where the SYN goes, in the namespace of the interface (bpf_skc_lookup_tcp, 5.2). A socket that is no listener, such as
+ * one in TIME_WAIT with the same addresses, counts as one: the stack decides. Global: verified once.
+ */
+__noinline int verdict_no_listener(struct xdp_md *ctx, struct verdict_request *rq)
+{
+	struct bpf_sock_tuple tuple = {0};
+	struct bpf_sock *sk;
+	__u32 size = sizeof(tuple.ipv6);
+
+	if (!rq)
+		return 0;
+	if (rq->ipv6) {
+		__builtin_memcpy(tuple.ipv6.saddr, rq->tuple.saddr, 16);
+		__builtin_memcpy(tuple.ipv6.daddr, rq->tuple.daddr, 16);
+		tuple.ipv6.sport = rq->tuple.sport;
+		tuple.ipv6.dport = rq->tuple.dport;
+	} else {
+		__builtin_memcpy(&tuple.ipv4.saddr, rq->tuple.saddr + 12, 4);
+		__builtin_memcpy(&tuple.ipv4.daddr, rq->tuple.daddr + 12, 4);
+		tuple.ipv4.sport = rq->tuple.sport;
+		tuple.ipv4.dport = rq->tuple.dport;
+		size = sizeof(tuple.ipv4);
+	}
+	sk = bpf_skc_lookup_tcp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return 1;
+	bpf_sk_release(sk);
+	return 0;
+}
+
 /* The window in force: 0 = none. */
 static __always_inline __u32 verdict_window(const struct synhold_policy *pol, const struct synhold_runtime *run,
 					    const struct synhold_gate *gate)
@@ -190,7 +229,10 @@ __noinline int verdict_limits(struct verdict_request *rq)
 		return SYNHOLD_REASON_NONE;
 	if (verdict_closed(pol, rq->now))
 		return SYNHOLD_REASON_CLOSED;
-	if (hash_share(rq->source) >= pol->share_threshold)
+	if (rq->no_listener && run->listener_seen &&
+	    !(run->down_since_ns && rq->now > run->down_since_ns + pol->hold_down_ns))
+		return SYNHOLD_REASON_CLOSED;
+	if (hash_share(rq->source) >= verdict_share(pol, run))
 		return SYNHOLD_REASON_SHARE;
 	window = verdict_window(pol, run, gate);
 	if (pol->source_interval && !verdict_source_take(rq, service, pol->source_interval, pol->source_limit))

@@ -154,7 +154,11 @@ struct synhold_runtime {
 	__u64 ceiling_limit_ns;
 	__u64 limiting_since_ns; /* 0 = not limiting */
 	__u32 state_flags; /* enum synhold_state_flag */
-	__u32 listener_seen;
+	__u32 listener_seen; /* a listener was there at least once since the service exists */
+	__u64 share_threshold; /* in force while the policy has a ramp: the threshold + 1; 0 = none computed yet */
+	__u64 ramp_stopped_ns; /* the ramp of that start was stopped by pressure at this time; 0 = it was not */
+	__u64 down_since_ns;   /* nothing has listened since; 0 = something does, or never did */
+	__u64 pad;
 };
 enum synhold_state_flag { SYNHOLD_FLAG_COLD = 1, SYNHOLD_FLAG_PROOF = 2, SYNHOLD_FLAG_DOWN = 4 };
 
@@ -177,7 +181,7 @@ struct synhold_control {
 	__u64 hash_key[2]; /* secret of this instance, SipHash */
 	__u64 netns_inode;
 	__u32 abi_version;
-	__u32 pad;
+	__u32 prefer_entries;
 };
 #define SYNHOLD_ACTIVE_BANK(word) ((__u32)((word) & 1))
 #define SYNHOLD_ACTIVE_PENDING(word) (((word) >> 1) & 1)
@@ -234,7 +238,12 @@ struct synhold_policy {
 	__u64 source_interval;  /* units of SYNHOLD_SOURCE_TICK_SHIFT; 0 = no limit */
 	__u64 source_limit;
 	__u64 share_threshold; /* of 2^32: hash below it is in; 2^32 = all */
-	__u64 pad1[4];
+	/* a ramp of the share: from start on, over over_ns, from from_ppm to to_ppm; over_ns 0 = no ramp */
+	__u64 ramp_start_ns;
+	__u64 ramp_over_ns;
+	__u64 ramp_paused_ns; /* when it was paused; 0 = it runs */
+	__u32 ramp_from_ppm;
+	__u32 ramp_to_ppm;
 };
 #define SYNHOLD_SOURCE_TICK_SHIFT 8 /* per-source times count 256 ns, 40 bits: 78 hours round */
 
@@ -265,7 +274,7 @@ struct synhold_addr_key {
 	__u8 addr[16];
 };
 
-/* maps `deny` and `allow` (LPM). prefixlen of the mapped address. */
+/* maps `deny`, `allow` and `prefer` (LPM). prefixlen of the mapped address. */
 struct synhold_list_key {
 	__u32 prefixlen;
 	__u8 addr[16];
@@ -273,7 +282,7 @@ struct synhold_list_key {
 struct synhold_list_value {
 	__u64 until_ns;   /* SYNHOLD_FOREVER, or when it stops to match */
 	__u64 confirmed_until_ns; /* what until_ns becomes by `confirm`; 0 = nothing pending */
-	__u64 rate_pps;   /* allow: 0 = default */
+	__u64 rate_pps;   /* allow: 0 = default; prefer: the weight */
 	__u64 interval;   /* allow, compiled: SYNHOLD_SOURCE_TICK_SHIFT units */
 	__u64 limit;
 	__u8 from_file;
@@ -358,6 +367,7 @@ enum synhold_release_result {
 	SYNHOLD_RELEASE_LOST,    /* no mark: the client reset, or it was admitted by fallback */
 };
 #define SYNHOLD_RELEASE_GENERIC 1 /* the frame will meet the shield again */
+#define SYNHOLD_RELEASE_IPV6 2
 struct synhold_release_io {
 	struct synhold_tuple tuple;
 	__u16 service;
@@ -386,7 +396,7 @@ SYNHOLD_ASSERT_SIZE(struct synhold_tuple, 36);
 SYNHOLD_ASSERT_SIZE(struct synhold_mark, 32);
 SYNHOLD_ASSERT_SIZE(struct synhold_admission, 48);
 SYNHOLD_ASSERT_SIZE(struct synhold_gate, 64 + 8 * SYNHOLD_BUCKETS);
-SYNHOLD_ASSERT_SIZE(struct synhold_runtime, 56);
+SYNHOLD_ASSERT_SIZE(struct synhold_runtime, 88);
 SYNHOLD_ASSERT_SIZE(struct synhold_daemon, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_control, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_global, 64);

@@ -177,6 +177,20 @@ struct control_slice {
 	uint32_t window; /* in force; what was in flight where it did not limit */
 };
 
+/* The window was moved: does the delay follow (a queue) or not (the server is slow)? See control_delay.c. */
+struct control_trial {
+	double ahead; /* before the move: served during one stay; 0 = no trial runs */
+	double delay_ns;
+	double window;
+	bool up;
+	uint64_t end_ns;
+	/* after it */
+	double samples;
+	unsigned int ticks;
+	double sum_ns;
+	double sum_ahead;
+};
+
 /* Smoothed view of the server (control_delay.c). */
 struct control_server {
 	double rate;	 /* the server's pace, per second */
@@ -187,28 +201,25 @@ struct control_server {
 	double window;	  /* in force when they were let in */
 	double tick_rate; /* as rate and delay_ns, not smoothed */
 	double tick_delay_ns;
+	double quick_delay_ns; /* lightly smoothed */
+	double quick_ahead;
 	double weight;	   /* samples behind the values above */
 	double mu_peak[3]; /* settlements per second: highest tick of this and of the last two seconds */
 	double mu;	   /* the same, smoothed, while the window limits */
 	double mu_best;	   /* its highest, until a raise has shown that it cannot be had again */
 	double mu_best_window;
-	double abandoned; /* per second, smoothed */
-	double idle;	  /* slots of connections that do not wait for the server */
+	double expired; /* per second, smoothed; so is the next */
+	double abandoned;
+	double idle; /* slots of connections that do not wait for the server */
 	uint64_t mu_next_ns;
 	bool has_rtt;
-	/* the running experiment on base_ns: see control_delay.c */
-	double test_ahead;
-	double test_window;
-	bool test_up;
-	double test_delay_ns;
-	uint64_t test_end_ns;
-	uint64_t ghosts_ns;
-	double test_samples;
-	unsigned int test_ticks;
-	double test_sum_ns;
-	double test_sum_ahead;
+	unsigned int other_kind; /* ticks in a row whose delays were of the other kind */
+	struct control_trial trial;
+	uint64_t ghosts_ns; /* until then slots pass by the server, released to clients that had left */
+	/* last tick's large step, for telling noise from a change */
 	double odd_rate;
 	double odd_delay;
+	/* dips of the window that put a raised base to the test */
 	uint64_t probe_next_ns;
 	uint64_t probe_end_ns;
 	unsigned int probes_left;

@@ -19,17 +19,22 @@
 #define DELAY_SAMPLES_FULL 8.0 /* this many samples make a tick count half */
 #define DELAY_GAIN_MAX 0.3
 #define DELAY_ODD_LOG 0.4 /* |ln| of a step that is taken for a change of the server, seen twice */
+#define DELAY_OTHER_TICKS 5
 #define DELAY_BASE_MAX_NS 5e9
 #define DELAY_SLOT_MIN_NS 2e4
 #define DELAY_PROBE_SHARE 0.75
 #define DELAY_PROBES 3
 #define DELAY_PROBE_GOAL 1.25 /* of the target */
-#define DELAY_TEST_SAMPLES 20
-#define DELAY_TEST_TICKS 4
-#define DELAY_TEST_DOWN 0.6
-#define DELAY_TEST_UP 1.6
+#define DELAY_TRIAL_SAMPLES 20
+#define DELAY_TRIAL_TICKS 4
+#define DELAY_TRIAL_DOWN 0.6
+#define DELAY_TRIAL_UP 1.6
+#define DELAY_SERVED_DOWN                                                                                    \
+	0.7 /* of what was served during one slot time: the half of it may be from before                    \
+	     */
+#define DELAY_SERVED_UP 1.4
 #define DELAY_FOLLOWS 0.7 /* d ln(time in the slot) / d ln(window): 1 in saturation, 0 without a queue */
-#define DELAY_FOLLOWS_NOT 0.35
+#define DELAY_FOLLOWS_NOT 0.45
 
 static const struct control_slice *delay_slice(const struct control *control, unsigned int back)
 {
@@ -119,22 +124,22 @@ double control_delay_fill(const struct control *control)
 void control_delay_forget(struct control *control)
 {
 	control->server.weight = 0;
-	control->server.test_ahead = 0;
+	control->server.trial.ahead = 0;
 }
 
-void control_delay_test(struct control *control, uint64_t now_ns, bool up)
+void control_delay_trial(struct control *control, uint64_t now_ns, bool up)
 {
 	struct control_server *server = &control->server;
 
-	if (server->test_ahead > 0 && server->test_up == up)
+	if (server->trial.ahead > 0 && server->trial.up == up)
 		return;
-	server->test_ahead = server->rate * control_delay_slot_ns(control) / 1e9;
-	server->test_window = server->window;
-	server->test_up = up;
-	server->test_delay_ns = server->delay_ns;
-	server->test_end_ns = now_ns + (uint64_t)(5e9 + 16 * control_delay_slot_ns(control));
-	server->test_samples = server->test_sum_ns = server->test_sum_ahead = 0;
-	server->test_ticks = 0;
+	server->trial.ahead = server->rate * control_delay_slot_ns(control) / 1e9;
+	server->trial.window = server->window;
+	server->trial.up = up;
+	server->trial.delay_ns = server->delay_ns;
+	server->trial.end_ns = now_ns + (uint64_t)(5e9 + 16 * control_delay_slot_ns(control));
+	server->trial.samples = server->trial.sum_ns = server->trial.sum_ahead = 0;
+	server->trial.ticks = 0;
 }
 
 static void delay_base_set(struct control_server *server, double base_ns)
@@ -153,12 +158,12 @@ static bool delay_unproven(const struct control *control)
 static void delay_verdict(struct control *control, double ahead, double delay_ns, uint64_t now_ns)
 {
 	struct control_server *server = &control->server;
-	double slot = server->rtt_ns + delay_ns, then = server->rtt_ns + server->test_delay_ns;
-	double follows = log(slot / then) / log(ahead / server->test_ahead);
+	double slot = server->rtt_ns + delay_ns, then = server->rtt_ns + server->trial.delay_ns;
+	double follows = log(slot / then) / log(ahead / server->trial.ahead);
 
 	if (follows < DELAY_FOLLOWS_NOT) {
 		/* At the smaller of the two windows there was no queue. */
-		delay_ns = fmin(delay_ns, server->test_delay_ns);
+		delay_ns = fmin(delay_ns, server->trial.delay_ns);
 		if (delay_ns > server->base_ns && !delay_unproven(control)) {
 			delay_base_set(server, delay_ns);
 			server->probes_left = DELAY_PROBES;
@@ -166,51 +171,51 @@ static void delay_verdict(struct control *control, double ahead, double delay_ns
 			server->probe_next_ns = now_ns + (uint64_t)fmax(2e9, 4 * slot);
 		}
 	} else if (follows > DELAY_FOLLOWS) {
-		control->known |= ahead > server->test_ahead && control_delay_fill(control) > 0.3;
-	} else if (ahead < server->test_ahead && ahead > 0.4 * server->test_ahead) {
+		control->known |= ahead > server->trial.ahead && control_delay_fill(control) > 0.3;
+	} else if (ahead < server->trial.ahead && ahead > 0.4 * server->trial.ahead) {
 		return; /* wait for the window to fall further */
 	}
-	server->test_ahead = 0;
+	server->trial.ahead = 0;
 }
 
-static void delay_run_test(struct control *control, const struct control_input *input, double delay_ns)
+static void delay_run_trial(struct control *control, const struct control_input *input, double delay_ns)
 {
 	struct control_server *server = &control->server;
 	double samples = (double)input->delay_count, moved, ahead;
 
-	if (server->test_ahead <= 0)
+	if (server->trial.ahead <= 0)
 		return;
-	if (input->now_ns > server->test_end_ns) {
-		server->test_ahead = 0;
+	if (input->now_ns > server->trial.end_ns) {
+		server->trial.ahead = 0;
 		return;
 	}
-	/* Released to clients that had left, slots pass by the server: what it serves says nothing then. */
-	if (input->abandoned * 10 > input->settled)
-		server->ghosts_ns = input->now_ns + (uint64_t)(control_delay_slot_ns(control) + CONTROL_TICK_NS);
 	if (input->now_ns < server->ghosts_ns)
 		return;
-	moved = server->window / server->test_window;
+	moved = server->window / server->trial.window;
 	if (moved > 0.9 && moved < 1.1) {
-		/* Still the old window: what it meant is known better and better. */
-		if (server->delay_ns >= server->test_delay_ns) {
-			server->test_delay_ns = server->delay_ns;
-			server->test_ahead = server->rate * control_delay_slot_ns(control) / 1e9;
+		/*
+		 * Still the old window: what it meant is known better and better. A queue that is still
+		 * growing must not pass for a delay that does not fall.
+		 */
+		if (!server->trial.up && server->quick_delay_ns >= server->trial.delay_ns) {
+			server->trial.delay_ns = server->quick_delay_ns;
+			server->trial.ahead = server->quick_ahead;
 		}
 		return;
 	}
-	if (server->test_up ? moved < DELAY_TEST_UP : moved > DELAY_TEST_DOWN)
+	if (server->trial.up ? moved < DELAY_TRIAL_UP : moved > DELAY_TRIAL_DOWN)
 		return;
-	server->test_samples += samples;
-	server->test_sum_ns += samples * delay_ns;
-	server->test_sum_ahead += samples * server->ahead;
-	if (server->test_samples < DELAY_TEST_SAMPLES || ++server->test_ticks < DELAY_TEST_TICKS)
+	server->trial.samples += samples;
+	server->trial.sum_ns += samples * delay_ns;
+	server->trial.sum_ahead += samples * server->ahead;
+	if (server->trial.samples < DELAY_TRIAL_SAMPLES || ++server->trial.ticks < DELAY_TRIAL_TICKS)
 		return;
-	delay_ns = server->test_sum_ns / server->test_samples;
-	ahead = server->test_sum_ahead / server->test_samples;
-	server->test_samples = server->test_sum_ns = server->test_sum_ahead = 0;
-	server->test_ticks = 0;
-	moved = ahead / server->test_ahead;
-	if (server->test_up ? moved >= DELAY_TEST_UP : moved <= DELAY_TEST_DOWN)
+	delay_ns = server->trial.sum_ns / server->trial.samples;
+	ahead = server->trial.sum_ahead / server->trial.samples;
+	server->trial.samples = server->trial.sum_ns = server->trial.sum_ahead = 0;
+	server->trial.ticks = 0;
+	moved = ahead / server->trial.ahead;
+	if (server->trial.up ? moved >= DELAY_SERVED_UP : moved <= DELAY_SERVED_DOWN)
 		delay_verdict(control, ahead, delay_ns, input->now_ns);
 }
 
@@ -264,14 +269,21 @@ bool control_delay_observe(struct control *control, const struct control_input *
 	double now_ms, from_ms, window;
 	double samples = (double)input->delay_count;
 
+	/* Released to clients that had left, slots pass by the server: what it serves says nothing then. */
+	if (input->abandoned * 10 > input->settled)
+		server->ghosts_ns =
+			input->now_ns + (uint64_t)(control_delay_slot_ns(control) + CONTROL_TICK_NS);
 	if (!input->delay_count)
 		return false;
 	if (input->has_rtt != server->has_rtt) {
-		/* Another quantity from here on. */
+		/* Another quantity. A tick or two of it among many of the first kind is better left out. */
+		if (server->weight > 0 && ++server->other_kind < DELAY_OTHER_TICKS)
+			return false;
 		control_delay_forget(control);
 		server->base_ns = 0;
 		server->has_rtt = input->has_rtt;
 	}
+	server->other_kind = 0;
 	/* The median is blind to a few slow answers, the mean is not rounded to a bucket. */
 	delay_ns = control_clamp((double)input->delay_mean_ns, 0.85 * p50_ns, 1.15 * p50_ns);
 	rtt_ns = input->has_rtt ? (double)input->rtt_mean_ns : 0;
@@ -307,9 +319,12 @@ bool control_delay_observe(struct control *control, const struct control_input *
 	server->ahead = ahead;
 	server->window = window;
 	server->tick_rate = rate;
+	gain = server->weight > 0 ? fmin(0.5, samples / 16) : 1;
+	server->quick_delay_ns += gain * (delay_ns - server->quick_delay_ns);
+	server->quick_ahead += gain * (ahead - server->quick_ahead);
 	server->tick_delay_ns = delay_ns;
 	server->weight = fmin(1000, server->weight + samples);
-	delay_run_test(control, input, delay_ns);
+	delay_run_trial(control, input, delay_ns);
 	delay_run_base(control, input, dt_ns);
 	return true;
 }

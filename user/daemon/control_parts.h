@@ -38,7 +38,7 @@ double control_delay_slot_ns(const struct control *control);
 double control_delay_fill(const struct control *control);
 /* The window was just moved: watch whether the delay follows. Ignored while another change is being watched.
  */
-void control_delay_test(struct control *control, uint64_t now_ns, bool up);
+void control_delay_trial(struct control *control, uint64_t now_ns, bool up);
 /* Upper bound of the window while the present experiment lasts; window_max otherwise. */
 double control_delay_probe(struct control *control, uint64_t now_ns, bool biting);
 /* Forget the smoothing: the next samples count alone. */

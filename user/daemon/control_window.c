@@ -5,14 +5,18 @@
  *   pace   = connections served while the newest ones waited / that wait    (control_delay.c)
  *   goal   = max(target, 1.2 base + target / 2)
  *   want   = pace * (RTT + goal) + slots of idle and leaving connections
- *   delay over 1.15 goal, window limiting  -> window = want, at most halved in a tick
- *   delay under 0.85 goal, window limiting -> window = min(want, 3, 2 or 1.25 x the window they saw, guard)
+ *   delay over 1.15 goal, window limiting  -> window = max(want, window seen - pace * (delay - goal)),
+ *                                             at most halved in a tick
+ *   delay under 0.85 goal, window limiting -> window = min(want, 3, 2 or 1.25 x the window seen, guard)
  *   between                                -> stays
+ *   cutting has come to its end, or has cost throughput, and the delay stays
+ *                                          -> 1.8 x for three slot times, to see whether it is a queue at all
  *   nothing settles for 1 s or four slots  -> halved every 0.3 s down to window_min, which goes on probing
  *   not limiting                           -> what was learned, or 2.5 x the peak of the last 5 to 10 s
  *
- * In saturation `want` does not depend on the window, so the loop settles in one round trip and has nothing
- * to swing about. What the pressure signals add is in control_ceiling.c.
+ * The window seen is the one in force when the newest samples were let in; a slot is RTT + delay. In
+ * saturation `want` does not depend on the window, so the loop settles in one round trip and does not swing.
+ * What the pressure signals add is in control_ceiling.c.
  */
 #include <math.h>
 
@@ -23,6 +27,8 @@
 #define WINDOW_CUT_MAX 0.5
 #define WINDOW_RAISE 1.8 /* to see whether a delay that stays is a queue */
 #define WINDOW_LOSS 0.88 /* of the best pace: below it cutting may have cost throughput */
+#define WINDOW_LOST_BELOW 1.5
+#define WINDOW_RAISED_MAX 2.5 /* a raise that does this has told enough */
 #define WINDOW_RAISE_MAX_NS 6e10
 #define WINDOW_STALL_NS 1e9
 #define WINDOW_STALL_STEP_NS 300000000ULL
@@ -58,11 +64,15 @@ static void window_count(struct control *control, const struct control_input *in
 			server->mu_next_ns = input->now_ns;
 	}
 	server->mu_peak[0] = fmax(server->mu_peak[0], mu);
+	server->expired += second * ((double)input->expired / dt_ns * 1e9 - server->expired);
 	server->abandoned += second * ((double)input->abandoned / dt_ns * 1e9 - server->abandoned);
-	if (!control->limited)
+	if (!control->limited || input->now_ns < server->ghosts_ns || input->abandoned * 10 > input->settled)
 		return;
 	server->mu += fmin(0.1, second) * (mu - server->mu);
 	server->mu_best *= 1 - 0.01 * second;
+	/* A delay far over the goal is a server that has lost capacity: what it once did does not count. */
+	if (server->delay_ns > WINDOW_LOST_BELOW * control_delay_goal_ns(control))
+		server->mu_best = 0;
 	if (server->mu > server->mu_best) {
 		server->mu_best = server->mu;
 		server->mu_best_window = control->out;
@@ -74,7 +84,8 @@ static double window_others(const struct control *control)
 {
 	const struct control_server *server = &control->server;
 
-	return server->idle + server->abandoned * control_delay_slot_ns(control) / 1e9;
+	return fmax(server->idle, server->expired * control->expire_ns / 1e9) +
+	       server->abandoned * control_delay_slot_ns(control) / 1e9;
 }
 
 /* More than this cannot be of use: the pace really seen, the goal and one target more. */
@@ -115,8 +126,8 @@ static void window_stall(struct control *control, const struct control_input *in
 }
 
 /*
- * Is the delay that stays a queue at all? A larger window for one round trip tells. Asked when cutting has come
- * to its end or has cost throughput, and less and less often.
+ * Is the delay that stays a queue at all? A larger window for one round trip tells. Asked when cutting has
+ * come to its end or has cost throughput, and less and less often.
  */
 static bool window_raise(struct control *control, const struct control_input *input)
 {
@@ -127,11 +138,11 @@ static bool window_raise(struct control *control, const struct control_input *in
 	    (double)(input->now_ns - control->raised_ns) < control->raise_wait_ns + 4 * slot)
 		return false;
 	control->raise_wait_ns = fmin(2 * control->raise_wait_ns, WINDOW_RAISE_MAX_NS);
-	control->raised_ns = input->now_ns + (uint64_t)(2 * slot + 3.0 * CONTROL_TICK_NS);
+	control->raised_ns = input->now_ns + (uint64_t)(3 * slot + 5.0 * CONTROL_TICK_NS);
 	server->mu_best = server->mu;
 	server->mu_best_window = control->window;
-	server->test_ahead = 0;
-	control_delay_test(control, input->now_ns, true);
+	server->trial.ahead = 0;
+	control_delay_trial(control, input->now_ns, true);
 	window_move(control, WINDOW_RAISE * control->window, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
 	return true;
 }
@@ -140,7 +151,12 @@ static bool window_raise(struct control *control, const struct control_input *in
 static bool window_lost(const struct control *control, const struct control_input *input)
 {
 	const struct control_server *server = &control->server;
+	double settled_ns = (double)(input->now_ns - control->cut_ns);
 
+	/* Far over the goal or still moving, the delay speaks of a server that has lost capacity. */
+	if (server->delay_ns > WINDOW_LOST_BELOW * control_delay_goal_ns(control) || server->odd_delay != 0 ||
+	    settled_ns < 3 * control_delay_slot_ns(control) + 5.0 * CONTROL_TICK_NS)
+		return false;
 	return server->mu < WINDOW_LOSS * server->mu_best && input->now_ns >= server->ghosts_ns &&
 	       control->window < WINDOW_LOSS * server->mu_best_window;
 }
@@ -150,7 +166,10 @@ static void window_cut(struct control *control, const struct control_input *inpu
 	struct control_server *server = &control->server;
 	double stuck_ns = (double)(input->now_ns - control->cut_ns);
 
-	if (input->now_ns < control->raised_ns || (window_lost(control, input) && window_raise(control, input)))
+	if (input->now_ns < control->raised_ns &&
+	    server->delay_ns < WINDOW_RAISED_MAX * control_delay_goal_ns(control))
+		return;
+	if (window_lost(control, input) && window_raise(control, input))
 		return;
 	if (window > 0.98 * control->window) {
 		if (stuck_ns > control->raise_wait_ns + 4 * control_delay_slot_ns(control))
@@ -158,7 +177,7 @@ static void window_cut(struct control *control, const struct control_input *inpu
 		return;
 	}
 	window_move(control, window, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
-	control_delay_test(control, input->now_ns, false);
+	control_delay_trial(control, input->now_ns, false);
 	control->cut_ns = input->now_ns;
 }
 
@@ -176,6 +195,9 @@ static void window_follow(struct control *control, const struct control_input *i
 			control->over = true;
 			control->cut_ns = input->now_ns;
 		}
+		/* With slots gone to clients that had left, the pace is no measure of the server. */
+		if (input->now_ns < server->ghosts_ns && server->delay_ns < 2 * goal)
+			return;
 		/* What the newest samples saw, less their excess: the same in saturation, and kind to idle
 		 * slots. */
 		window = server->window - server->tick_rate * (server->tick_delay_ns - goal) / 1e9;
@@ -211,7 +233,7 @@ static void window_follow(struct control *control, const struct control_input *i
 	if (window > control->window) {
 		window_move(control, window, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
 		if (!control->known)
-			control_delay_test(control, input->now_ns, true);
+			control_delay_trial(control, input->now_ns, true);
 	}
 }
 

@@ -110,6 +110,8 @@ static int start(struct daemon *d, struct error *err)
 	if (!ret)
 		ret = intake_init(d, err);
 	if (!ret)
+		ret = pressure_init(d, err);
+	if (!ret)
 		ret = answer_init(d, err);
 	return ret;
 }
@@ -117,6 +119,7 @@ static int start(struct daemon *d, struct error *err)
 static void stop(struct daemon *d)
 {
 	answer_free(d);
+	pressure_free(d);
 	intake_free(d);
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
 		struct service *svc = &d->service[i];

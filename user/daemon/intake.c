@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/state.h"
+#include "lib/lists.h"
 #include "lib/log.h"
 
 #define HELD_PAUSE_US 1000
@@ -46,7 +47,7 @@ static int on_held(void *ctx, void *data, size_t size)
 		.l3_offset = record->l3_offset,
 		.l4_offset = record->l4_offset,
 		.frame_len = record->frame_len,
-		.weight = 1,
+		.weight = lists_weight(d->inst, record->tuple.saddr, record->seen_ns),
 		.seen_ns = record->seen_ns,
 		.frame = record->frame,
 	};

@@ -26,6 +26,13 @@ static int is_generic(const struct daemon *d, uint32_t ifindex)
 	return 0;
 }
 
+static int is_ipv6(const struct holdq_entry *e)
+{
+	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+	return memcmp(e->tuple.saddr, mapped, sizeof(mapped)) != 0;
+}
+
 /* Returns enum synhold_release_result, or -errno when the kernel refused the frame. */
 static int inject(struct service *svc, const struct holdq_entry *e, uint64_t now_ns)
 {
@@ -41,7 +48,7 @@ static int inject(struct service *svc, const struct holdq_entry *e, uint64_t now
 		return -EINVAL;
 	io->tuple = e->tuple;
 	io->service = (uint16_t)svc->id;
-	io->flags = is_generic(d, e->ifindex) ? SYNHOLD_RELEASE_GENERIC : 0;
+	io->flags = (is_generic(d, e->ifindex) ? SYNHOLD_RELEASE_GENERIC : 0) | (is_ipv6(e) ? SYNHOLD_RELEASE_IPV6 : 0);
 	io->retry_ns = 0;
 	io->result = SYNHOLD_RELEASE_NONE;
 	if (bpf_prog_test_run_opts(d->release_fd, &opts))
@@ -122,11 +129,14 @@ void release_service(struct service *svc, uint64_t now_ns)
 {
 	struct daemon *d = svc->daemon;
 	unsigned int budget = BURST;
+	uint64_t threshold;
 	int result;
 
 	if (!svc->queue || !holdq_counters(svc->queue)->held)
 		return;
-	holdq_open_share(svc->queue, d->bypassed ? 1ULL << 32 : svc->policy.share_threshold, BURST);
+	threshold = svc->policy.ramp_over_ns && d->inst->runtime[svc->id].share_threshold ?
+			    d->inst->runtime[svc->id].share_threshold - 1 : svc->policy.share_threshold;
+	holdq_open_share(svc->queue, d->bypassed ? 1ULL << 32 : threshold, BURST);
 	while (budget && svc->retry_ns <= now_ns && slot_free(svc)) {
 		struct holdq_entry *e = holdq_next(svc->queue, now_ns, HOLDQ_PICK_WINDOW | HOLDQ_PICK_SOURCE);
 

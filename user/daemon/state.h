@@ -30,8 +30,12 @@ struct service {
 	unsigned int biting; /* reason that is being logged, + 1 */
 	int closed;
 	int suspended; /* the window */
+	int ramping;
+	uint64_t ramp_start_ns;
+	uint64_t overflows; /* drops at the listeners, summed, at the last look */
 	int busy; /* something moved at the last tick */
 	int listeners;
+	uint32_t listener_inode; /* of one of them: whose process, whose cgroup */
 	uint32_t accept_queue, accept_queue_max;
 };
 
@@ -53,6 +57,8 @@ struct daemon {
 	unsigned int generic_count;
 	int release_fd, sweep_fd;
 	int stopping, detached, bypassed;
+	int holds_down; /* some service has hold-down set */
+	struct pressure *pressure;
 	struct service service[SYNHOLD_SERVICES];
 };
 
@@ -72,6 +78,20 @@ void release_flush(struct service *svc, unsigned int reason);
 /* tick.c: ten times a second */
 void tick_run(struct daemon *d);
 void tick_load_policy(struct daemon *d, int first);
+
+/* listeners.c: who listens, and what follows when nobody does */
+void listeners_read(struct daemon *d, uint64_t now_ns);
+/* Whether SYNs are held because nothing listens. */
+int listeners_down(const struct service *svc, uint64_t now_ns);
+
+/* pressure.c: load signals behind accept(): the kernel's (PSI) and the application's own */
+struct pressure;
+int pressure_init(struct daemon *d, struct error *err);
+void pressure_free(struct daemon *d);
+/* Reads the kernel's, at most once a second. */
+void pressure_read(struct daemon *d, uint64_t now_ns);
+/* Puts the signals of a service into the controller's input; names stay valid until the next call of pressure_read(). */
+void pressure_fill(struct service *svc, struct control_input *in);
 
 /* adopt.c: what an earlier daemon left */
 void adopt_state(struct daemon *d);

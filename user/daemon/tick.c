@@ -11,8 +11,8 @@
 #include "daemon/state.h"
 #include "lib/lists.h"
 #include "lib/log.h"
+#include "lib/ramp.h"
 #include "lib/snapshot.h"
-#include "lib/sockets.h"
 
 #define SWEEP_BUDGET 4096
 #define LISTENER_TICKS 5 /* socket diagnostics every half second, or each tick while something is held */
@@ -179,6 +179,7 @@ static void follow_closed(struct service *svc, uint64_t now_ns)
 	const struct synhold_policy *pol = &svc->policy;
 	int closed = pol->closed_flip_ns && now_ns >= pol->closed_flip_ns ? !pol->closed : pol->closed;
 
+	closed |= listeners_down(svc, now_ns);
 	if (!svc->queue || (closed == svc->closed && !closed)) {
 		svc->closed = closed;
 		return;
@@ -191,6 +192,36 @@ static void follow_closed(struct service *svc, uint64_t now_ns)
 	}
 	svc->closed = closed;
 	release_publish(svc);
+}
+
+/* The share in force while there is a ramp. Pressure stops it: letting more in would make worse what is bad. */
+static void follow_ramp(struct service *svc, uint64_t now_ns, const struct control_output *out)
+{
+	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
+	const struct synhold_policy *pol = &svc->policy;
+	uint64_t threshold;
+	int running;
+
+	if (!pol->ramp_over_ns) {
+		run->ramp_stopped_ns = 0;
+		svc->ramping = 0;
+		return;
+	}
+	if (run->ramp_stopped_ns < pol->ramp_start_ns || svc->ramp_start_ns != pol->ramp_start_ns)
+		run->ramp_stopped_ns = 0; /* of an earlier one, or resumed */
+	svc->ramp_start_ns = pol->ramp_start_ns;
+	if (out->ceiling_pps && ramp_running(pol, now_ns, run->ramp_stopped_ns)) {
+		run->ramp_stopped_ns = now_ns;
+		log_line(LOG_LEVEL_WARNING, "%s: ramp stopped at %.1f%%: pressure; synhold ramp %s resume goes on", pol->name,
+			 ramp_share(pol, now_ns, now_ns) / 1e4, pol->name);
+	}
+	threshold = ramp_threshold(ramp_share(pol, now_ns, run->ramp_stopped_ns)) + 1;
+	__atomic_store_n(&run->share_threshold, threshold, __ATOMIC_RELAXED);
+	running = ramp_running(pol, now_ns, run->ramp_stopped_ns);
+	if (running != svc->ramping)
+		log_line(LOG_LEVEL_INFO, "%s: ramp %s at %.1f%%", pol->name, running ? "runs" : "ends",
+			 ramp_share(pol, now_ns, run->ramp_stopped_ns) / 1e4);
+	svc->ramping = running;
 }
 
 static void tick_service(struct service *svc, uint64_t now_ns)
@@ -222,8 +253,11 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 		in.accept_queue = svc->accept_queue;
 		in.accept_queue_max = svc->accept_queue_max;
 	}
-	if (!control_tick(&svc->control, &in, &out))
+	pressure_fill(svc, &in);
+	if (!control_tick(&svc->control, &in, &out)) {
 		publish_control(svc, &out);
+		follow_ramp(svc, now_ns, &out);
+	}
 	watch_limits(svc, &svc->count, &was, now_ns);
 	watch_blindness(svc);
 	follow_closed(svc, now_ns);
@@ -252,6 +286,7 @@ void tick_load_policy(struct daemon *d, int first)
 
 	d->generation = __atomic_load_n(&inst->control->generation, __ATOMIC_ACQUIRE);
 	d->bank = bank;
+	d->holds_down = 0;
 	holdq_memory_set_limit(d->memory, inst->globals[bank].hold_memory_bytes);
 	for (uint32_t id = 0; id < SYNHOLD_SERVICES; id++) {
 		struct service *svc = &d->service[id];
@@ -268,6 +303,7 @@ void tick_load_policy(struct daemon *d, int first)
 		svc->active = pol->name[0] != '\0';
 		if (!svc->active)
 			continue;
+		d->holds_down |= pol->hold_down_ns != 0;
 		if (renamed) {
 			control_init(&svc->control, &control, now_ns, inst->runtime[id].window, inst->runtime[id].expire_ns);
 			memset(&svc->count, 0, sizeof(svc->count));
@@ -285,30 +321,6 @@ void tick_load_policy(struct daemon *d, int first)
 	}
 	if (!first)
 		log_line(LOG_LEVEL_INFO, "policy changed: generation %llu in force", (unsigned long long)d->generation);
-}
-
-static void count_listener(void *ctx, const struct sockets_listener *listener)
-{
-	struct daemon *d = ctx;
-
-	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
-		struct service *svc = &d->service[i];
-
-		if (!svc->active || !sockets_serves(listener, &svc->specs))
-			continue;
-		svc->listeners++;
-		svc->accept_queue += listener->queue;
-		svc->accept_queue_max += listener->limit;
-	}
-}
-
-static void read_listeners(struct daemon *d)
-{
-	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
-		d->service[i].listeners = 0;
-		d->service[i].accept_queue = d->service[i].accept_queue_max = 0;
-	}
-	sockets_listeners(count_listener, d);
 }
 
 /* Our pins are gone: somebody detached the instance while we were running. */
@@ -340,14 +352,16 @@ void tick_run(struct daemon *d)
 	run_sweep(d);
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
 		held += d->service[i].queue ? holdq_counters(d->service[i].queue)->held : 0;
-	if (held || d->ticks % LISTENER_TICKS == 0)
-		read_listeners(d);
-	if (d->ticks % PRUNE_TICKS == 0 && (d->inst->control->deny_entries || d->inst->control->allow_entries) &&
+	if (held || d->holds_down || d->ticks % LISTENER_TICKS == 0)
+		listeners_read(d, now_ns);
+	if (d->ticks % PRUNE_TICKS == 0 && (d->inst->control->deny_entries || d->inst->control->allow_entries || d->inst->control->prefer_entries) &&
 	    !instance_lock(d->inst, NULL)) {
 		lists_prune(d->inst, LIST_DENY);
 		lists_prune(d->inst, LIST_ALLOW);
+		lists_prune(d->inst, LIST_PREFER);
 		instance_unlock(d->inst);
 	}
+	pressure_read(d, now_ns);
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
 		if (d->service[i].active)
 			tick_service(&d->service[i], now_ns);

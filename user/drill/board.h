@@ -70,6 +70,7 @@ struct board_shield {
 	uint64_t started, settled, abandoned, expired;
 	int64_t held, inflight, window;
 	uint64_t held_peak;
+	uint64_t cpu_ns;		/* of `synhold run`, so far */
 };
 
 enum board_end { BOARD_RUNNING, BOARD_ALL_SERVED, BOARD_COLLAPSED, BOARD_OUT_OF_TIME };

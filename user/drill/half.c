@@ -44,13 +44,11 @@ struct half {
 
 static int half_open(struct half *h)
 {
-	struct world_actor *wan = NULL;
+	struct world_actor *wan;
 
-	if (h->world->tun[0] >= 0) {
-		wan = world_spawn(h->world, "delay line", WORLD_ROUTER, HALF_WAN_NICE, wan_actor, NULL);
-		if (!wan || world_await(h->world, wan, 'R', HALF_READY_MS))
-			return -1;
-	}
+	wan = world_spawn(h->world, "delay line", WORLD_ROUTER, HALF_WAN_NICE, wan_actor, NULL);
+	if (!wan || world_await(h->world, wan, 'R', HALF_READY_MS))
+		return -1;
 	h->server = world_spawn(h->world, "server", WORLD_SERVER, HALF_SERVER_NICE, server_actor, NULL);
 	return h->server ? world_await(h->world, h->server, 'R', HALF_READY_MS) : -1;
 }

@@ -92,7 +92,7 @@ static int net_tun(struct world *world, const char *name)
 
 	strcpy(ifr.ifr_name, name);
 	if (fd < 0 || ioctl(fd, TUNSETIFF, &ifr)) {
-		board_fail(world->board, "load the tun module, or use --rtt 0",
+		board_fail(world->board, "load the tun module",
 			   "cannot create a TUN device: %s", strerror(errno));
 		return -1;
 	}
@@ -136,20 +136,14 @@ static int net_veth(struct world *world, const char *name, const char *peer, enu
 
 int net_build(struct world *world)
 {
-	bool distant = world->board->params->rtt_max_ns;
-
 	if (net_here(world, WORLD_SERVER, false) || net_here(world, WORLD_CLIENTS, true))
 		return -1;
-	if (distant && (world->tun[0] = net_tun(world, "wan0")) < 0)
-		return -1;
-	if (net_here(world, WORLD_ROUTER, true) ||
+	world->tun[0] = net_tun(world, "wan0");
+	if (world->tun[0] < 0 || net_here(world, WORLD_ROUTER, true) ||
 	    net_veth(world, "down0", NET_SHIELD_IFACE, WORLD_SERVER))
 		return -1;
-	if (distant && (world->tun[1] = net_tun(world, "up0")) < 0)
-		return -1;
-	if (!distant && net_veth(world, "up0", "wan0", WORLD_CLIENTS))
-		return -1;
-	if (net_ip(world, net_router_setup) || world_enter(world, WORLD_CLIENTS) ||
+	world->tun[1] = net_tun(world, "up0");
+	if (world->tun[1] < 0 || net_ip(world, net_router_setup) || world_enter(world, WORLD_CLIENTS) ||
 	    net_ip(world, net_clients_setup) || world_enter(world, WORLD_SERVER) ||
 	    net_ip(world, net_server_setup))
 		return -1;

@@ -10,7 +10,8 @@
 
 /*
  * clients (10.10.0.0/16, the witness 10.11.0.1) -TUN- delay line -TUN- router -veth- server (10.99.0.2).
- * Without a round-trip time a veth stands in for the delay line.
+ * The line stays in place without a round-trip time: thousands of SYNs that are sent again in one go overflow
+ * the kernel's queue behind a veth (netdev_max_backlog, 1000, host-wide), and a TUN device's queue takes them.
  */
 
 #define NET_SERVER_ADDR 0x0a630002u	/* host order */

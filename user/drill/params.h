@@ -20,7 +20,7 @@ struct drill_params {
 	uint64_t patience_ns;		/* from connect() to the first byte of the reply */
 	struct retry_policy retry;
 	uint64_t rtt_min_ns;
-	uint64_t rtt_max_ns;		/* 0: no delay line, plain veths */
+	uint64_t rtt_max_ns;		/* 0: no delay */
 	uint64_t cost_ns;		/* CPU time the server spends on each connection */
 	bool lazy;			/* server: accept only when done with the last */
 	uint32_t seconds;		/* longest storm of a half; 0: from the ideal */

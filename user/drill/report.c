@@ -184,7 +184,8 @@ void report_shield(const struct report *report, FILE *out)
 		"\nshield: %" PRIu64 " SYNs seen: %" PRIu64 " admitted, %" PRIu64 " held, %" PRIu64 " dropped, %" PRIu64
 		" rejected; queue: %" PRIu64 " entered, %" PRIu64 " released, %" PRIu64 " discarded, at most %" PRIu64
 		"\nhandshakes: %" PRIu64 " started: %" PRIu64 " settled, %" PRIu64 " abandoned, %" PRIu64
-		" expired; the window ended at %" PRId64 "\n",
+		" expired; the window ended at %" PRId64 "; %.1f s of CPU\n",
 		s->seen, s->admitted, s->held_syns, s->dropped, s->rejected, s->entered, s->released, s->discarded,
-		s->held_peak, s->started, s->settled, s->abandoned, s->expired, s->window);
+		s->held_peak, s->started, s->settled, s->abandoned, s->expired, s->window,
+		s->cpu_ns / 1e9);
 }

@@ -53,7 +53,7 @@ static json_t *report_json_shield(const struct board_shield *s)
 {
 	if (!s || !s->known)
 		return json_null();
-	return json_pack("{s{sI sI sI sI sI} s{sI sI sI} s{sI sI sI sI} sI sI sI sI}",
+	return json_pack("{s{sI sI sI sI sI} s{sI sI sI} s{sI sI sI sI} sI sI sI sI sf}",
 			 "syn", "seen", (json_int_t)s->seen, "admitted", (json_int_t)s->admitted,
 			 "held", (json_int_t)s->held_syns, "dropped", (json_int_t)s->dropped,
 			 "rejected", (json_int_t)s->rejected,
@@ -62,7 +62,8 @@ static json_t *report_json_shield(const struct board_shield *s)
 			 "handshakes", "started", (json_int_t)s->started, "settled", (json_int_t)s->settled,
 			 "abandoned", (json_int_t)s->abandoned, "expired", (json_int_t)s->expired,
 			 "held", (json_int_t)s->held, "held_peak", (json_int_t)s->held_peak,
-			 "inflight", (json_int_t)s->inflight, "window", (json_int_t)s->window);
+			 "inflight", (json_int_t)s->inflight, "window", (json_int_t)s->window,
+			 "cpu_seconds", s->cpu_ns / 1e9);
 }
 
 json_t *report_json(const struct report *report, const char *svg)

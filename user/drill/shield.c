@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "drill/net.h"
@@ -182,6 +183,16 @@ static int shield_parse(struct board_shield *out, const char *text, size_t len)
 	return 0;
 }
 
+static uint64_t shield_cpu_ns(const struct shield *shield)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(shield->pid, &clock) || clock_gettime(clock, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
 int shield_read(struct shield *shield)
 {
 	char *args[] = { "synhold", "--instance", "drill", "status", "--json", NULL }, text[65536];
@@ -197,9 +208,11 @@ int shield_read(struct shield *shield)
 		kill(pid, SIGKILL);
 	len = pread(out, text, sizeof(text), 0);
 	close(out);
-	if (ret)
-		return ret;
-	return status || len < 0 ? -EIO : shield_parse(&shield->world->board->shield, text, len);
+	if (!ret)
+		ret = status || len < 0 ? -EIO : shield_parse(&shield->world->board->shield, text, len);
+	if (!ret)
+		shield->world->board->shield.cpu_ns = shield_cpu_ns(shield);
+	return ret;
 }
 
 static void shield_complain(struct shield *shield, const char *what, int ret, int status)

@@ -44,24 +44,20 @@ uint64_t wan_delay_ns(const struct drill_params *params, uint32_t client_addr)
 	return params->rtt_min_ns / 2 + ((span * part) >> 32);
 }
 
-static void wan_take(struct wan *wan, int from, const unsigned char *data, size_t len)
+static void wan_send(struct wan *wan, int to, const unsigned char *data, size_t len)
 {
-	struct wan_packet *p;
-	uint32_t addr, slot;
-	uint64_t due;
+	/* A full device loses the packet, as a full line would. */
+	if (write(wan->tun[to], data, len) < 0 && errno == EBADFD)
+		exit(1);
+}
 
-	if (len < 20 || data[0] >> 4 != 4)
-		return;
-	memcpy(&addr, data + (from ? 16 : 12), sizeof(addr));
-	p = malloc(sizeof(*p) + len);
-	if (!p)
-		return;		/* a line may lose packets, TCP copes */
-	*p = (struct wan_packet){ .to = !from, .len = len };
-	memcpy(p->data, data, len);
-	due = (board_now_ns() + wan_delay_ns(wan->params, ntohl(addr))) / WAN_SLOT_NS;
+static void wan_queue(struct wan *wan, struct wan_packet *p, uint64_t due)
+{
+	uint32_t slot;
+
 	if (due <= wan->done)
 		due = wan->done + 1;
-	if (due - wan->done >= WAN_SLOTS)	/* this process was not scheduled for over a second */
+	if (due - wan->done >= WAN_SLOTS) /* this process was not scheduled for over a second */
 		due = wan->done + WAN_SLOTS - 1;
 	slot = due % WAN_SLOTS;
 	if (!wan->head[slot]) {
@@ -71,6 +67,28 @@ static void wan_take(struct wan *wan, int from, const unsigned char *data, size_
 	*wan->tail[slot] = p;
 	wan->tail[slot] = &p->next;
 	wan->waiting++;
+}
+
+static void wan_take(struct wan *wan, int from, const unsigned char *data, size_t len)
+{
+	struct wan_packet *p;
+	uint64_t delay;
+	uint32_t addr;
+
+	if (len < 20 || data[0] >> 4 != 4)
+		return;
+	memcpy(&addr, data + (from ? 16 : 12), sizeof(addr));
+	delay = wan_delay_ns(wan->params, ntohl(addr));
+	if (!delay) {
+		wan_send(wan, !from, data, len);
+		return;
+	}
+	p = malloc(sizeof(*p) + len);
+	if (!p)
+		return;		/* a line may lose packets, TCP copes */
+	*p = (struct wan_packet){ .to = !from, .len = len };
+	memcpy(p->data, data, len);
+	wan_queue(wan, p, (board_now_ns() + delay) / WAN_SLOT_NS);
 }
 
 static void wan_read(struct wan *wan, int from)
@@ -92,9 +110,7 @@ static void wan_send_slot(struct wan *wan, uint32_t slot)
 
 	for (; p; p = next) {
 		next = p->next;
-		/* A full device loses the packet, as a full line would. */
-		if (write(wan->tun[p->to], p->data, p->len) < 0 && errno == EBADFD)
-			exit(1);
+		wan_send(wan, p->to, p->data, p->len);
 		free(p);
 		wan->waiting--;
 	}

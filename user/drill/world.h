@@ -28,7 +28,7 @@ struct world_actor {
 struct world {
 	struct board *board;
 	int net[WORLD_NETS];		/* namespaces; the runner itself lives in the server's */
-	int tun[2];			/* the clients' and the router's end of the delay line; -1: none */
+	int tun[2];			/* the clients' and the router's end of the delay line */
 	struct world_actor actor[WORLD_ACTORS_MAX];
 	int actors;
 };

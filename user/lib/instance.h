@@ -23,7 +23,7 @@
 /* Maps by number; the text is the map's name in bpf/maps.h and of its pin. */
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
-	X(DENY, deny) X(ALLOW, allow) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
+	X(DENY, deny) X(ALLOW, allow) X(PREFER, prefer) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
 	X(RELEASE_IO, release_io) X(GATES, gates) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(QUIESCE, quiesce)

@@ -10,9 +10,18 @@
 #include "lib/keys.h"
 #include "lib/units.h"
 
+const char *lists_name(enum list_kind kind)
+{
+	static const char *const names[] = {"allow", "deny", "prefer"};
+
+	return names[kind];
+}
+
 static int list_fd(const struct instance *inst, enum list_kind kind)
 {
-	return inst->map[kind == LIST_DENY ? INSTANCE_MAP_DENY : INSTANCE_MAP_ALLOW];
+	static const enum instance_map maps[] = {INSTANCE_MAP_ALLOW, INSTANCE_MAP_DENY, INSTANCE_MAP_PREFER};
+
+	return inst->map[maps[kind]];
 }
 
 static struct synhold_list_key list_key(const uint8_t addr[16], uint8_t prefixlen)
@@ -27,16 +36,14 @@ static struct synhold_list_key list_key(const uint8_t addr[16], uint8_t prefixle
 static void recount(struct instance *inst, enum list_kind kind)
 {
 	struct synhold_list_key key, *last = NULL;
+	uint32_t *const counts[] = {&inst->control->allow_entries, &inst->control->deny_entries, &inst->control->prefer_entries};
 	uint32_t count = 0;
 
 	while (!bpf_map_get_next_key(list_fd(inst, kind), last, &key)) {
 		count++;
 		last = &key;
 	}
-	if (kind == LIST_DENY)
-		__atomic_store_n(&inst->control->deny_entries, count, __ATOMIC_RELEASE);
-	else
-		__atomic_store_n(&inst->control->allow_entries, count, __ATOMIC_RELEASE);
+	__atomic_store_n(counts[kind], count, __ATOMIC_RELEASE);
 }
 
 static int put(struct instance *inst, enum list_kind kind, const struct list_entry *entry, struct error *err)
@@ -52,7 +59,7 @@ static int put(struct instance *inst, enum list_kind kind, const struct list_ent
 	if (!bpf_map_update_elem(list_fd(inst, kind), &key, &value, BPF_ANY))
 		return 0;
 	error_set(err, -errno, "%s cannot be added to the %s list: %s", units_format_cidr(text, sizeof(text), entry->addr, entry->prefixlen),
-		  kind == LIST_DENY ? "deny" : "allow", errno == ENOSPC ? "it is full" : strerror(errno));
+		  lists_name(kind), errno == ENOSPC ? "it is full" : strerror(errno));
 	return errno == ENOSPC ? error_hint(err, -ENOSPC, "a list takes %d entries: aggregate prefixes or delete some",
 					    SYNHOLD_LIST_ENTRIES) : err ? err->code : -errno;
 }
@@ -83,8 +90,8 @@ int lists_del(struct instance *inst, enum list_kind kind, const uint8_t addr[16]
 	if (!ret)
 		return instance_quiesce(inst);
 	error_set(err, ret, "%s is not in the %s list", units_format_cidr(text, sizeof(text), addr, prefixlen),
-		  kind == LIST_DENY ? "deny" : "allow");
-	return error_hint(err, ret, "synhold %s lists the entries", kind == LIST_DENY ? "deny" : "allow");
+		  lists_name(kind));
+	return error_hint(err, ret, "synhold %s lists the entries", lists_name(kind));
 }
 
 int lists_each(const struct instance *inst, enum list_kind kind, int (*fn)(void *ctx, const struct list_entry *entry), void *ctx)
@@ -162,7 +169,8 @@ static unsigned int confirm_one(int fd, const struct synhold_list_key *key, uint
 
 unsigned int lists_confirm(struct instance *inst)
 {
-	return for_keys(inst, LIST_DENY, confirm_one) + for_keys(inst, LIST_ALLOW, confirm_one);
+	return for_keys(inst, LIST_DENY, confirm_one) + for_keys(inst, LIST_ALLOW, confirm_one) +
+	       for_keys(inst, LIST_PREFER, confirm_one);
 }
 
 /* CIDR [rate N] [for DURATION] [# note] */
@@ -250,4 +258,15 @@ int lists_load(struct instance *inst, enum list_kind kind, const char *path, str
 		return ret;
 	ret = instance_quiesce(inst);
 	return ret ? ret : (int)count;
+}
+
+uint16_t lists_weight(const struct instance *inst, const uint8_t addr[16], uint64_t now_ns)
+{
+	struct synhold_list_key key = list_key(addr, 128);
+	struct synhold_list_value value;
+
+	if (!inst->control->prefer_entries || bpf_map_lookup_elem(list_fd(inst, LIST_PREFER), &key, &value) ||
+	    value.until_ns <= now_ns)
+		return 1;
+	return value.rate_pps > UINT16_MAX ? UINT16_MAX : (uint16_t)value.rate_pps;
 }

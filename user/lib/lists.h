@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The allow and deny lists. Changes need the instance's lock; each returns when it is in force. */
+/* The allow, deny and prefer lists. Changes need the instance's lock; each returns when it is in force. */
 #ifndef SYNHOLD_LIB_LISTS_H
 #define SYNHOLD_LIB_LISTS_H
 
 #include "lib/instance.h"
 
-enum list_kind { LIST_ALLOW, LIST_DENY };
+enum list_kind { LIST_ALLOW, LIST_DENY, LIST_PREFER };
+
+const char *lists_name(enum list_kind kind);
 
 struct list_entry {
 	uint8_t addr[16]; /* mapped */
@@ -27,5 +29,8 @@ unsigned int lists_prune(struct instance *inst, enum list_kind kind);
 int lists_load(struct instance *inst, enum list_kind kind, const char *path, struct error *err);
 /* Entries added with --confirm become what they were meant to be. Returns how many. */
 unsigned int lists_confirm(struct instance *inst);
+
+/* Weight of an address in the prefer list: that of its longest prefix; 1 = none. */
+uint16_t lists_weight(const struct instance *inst, const uint8_t addr[16], uint64_t now_ns);
 
 #endif

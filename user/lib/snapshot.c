@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/ramp.h"
 #include "lib/sockets.h"
 
 #define TEXT(e, t) t,
@@ -131,6 +132,8 @@ static enum snapshot_state state_of(const struct snapshot *snap, const struct sn
 		return SNAPSHOT_DOWN;
 	if (pol->mode == SYNHOLD_MODE_MONITOR)
 		return SNAPSHOT_MONITOR;
+	if (ramp_running(pol, snap->now_ns, svc->runtime.ramp_stopped_ns))
+		return SNAPSHOT_RAMPING;
 	if (svc->runtime.limiting_since_ns || svc->runtime.held)
 		return SNAPSHOT_LIMITING;
 	return SNAPSHOT_OPEN;
