@@ -60,6 +60,7 @@ MAP_ARRAY(release_io, struct synhold_release_io, 1, BPF_F_MMAPABLE);
 
 /* state and counters: written by the programs here */
 MAP_ARRAY(gates, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
+MAP_ARRAY(owed, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(global, struct synhold_global, 1, BPF_F_MMAPABLE);
 MAP_ARRAY(sources, struct synhold_source_set, SYNHOLD_SOURCE_SETS, 0);
 MAP_ARRAY(admissions, struct synhold_admission, SYNHOLD_ADMISSIONS, 0);

@@ -45,6 +45,29 @@ __noinline int slots_retire_epoch(__u32 service, __u32 epoch)
 	return 0;
 }
 
+/* The same of what is owed to clients that left: nobody's outcome. */
+__noinline int slots_retire_owed_epoch(__u32 service, __u32 epoch)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&owed, &service);
+
+	if (gate)
+		gate_retire_epoch(gate, epoch);
+	return 0;
+}
+
+__noinline int slots_retire_owed(__u32 service, __u32 limit)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&owed, &service);
+	__u32 epoch, i;
+
+	if (!gate)
+		return 0;
+	epoch = gate_retire_from(gate, limit);
+	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++)
+		slots_retire_owed_epoch(service, epoch);
+	return 0;
+}
+
 /* Counts as expired, and out of the window, what has outlived the service's slot life. */
 __noinline int slots_retire(__u32 service, __u64 now)
 {
@@ -58,6 +81,7 @@ __noinline int slots_retire(__u32 service, __u64 now)
 	epoch = gate_retire_from(gate, limit);
 	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++)
 		slots_retire_epoch(service, epoch);
+	slots_retire_owed(service, limit);
 	return 0;
 }
 
@@ -141,10 +165,18 @@ __noinline int slots_start(const struct synhold_tuple *tuple, __u32 service, __u
 		.flags = flags & SYNHOLD_MARK_FRESH,
 		.syn_seen_ns = now,
 	};
+	struct synhold_gate *beside = bpf_map_lookup_elem(&owed, &service);
 	__u32 expired = 0;
 
-	if (!tuple || !gate || !count)
+	if (!tuple || !gate || !count || !beside)
 		return 1;
+	if (window) {
+		__s64 inside = *(volatile __s64 *)&beside->inflight;
+
+		if (inside >= (__s64)window)
+			return -1;
+		window -= inside > 0 ? (__u32)inside : 0;
+	}
 	if (gate_start(gate, fresh.epoch, window, &expired))
 		return -1;
 	if (expired)

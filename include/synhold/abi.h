@@ -108,6 +108,8 @@ struct synhold_tuple {
 };
 
 enum synhold_mark_state { SYNHOLD_MARK_HELD = 1, SYNHOLD_MARK_INFLIGHT = 2 };
+/* Whether the client closed unanswered; OWED: the slot is in the service's second gate, and epoch is of that one. */
+enum synhold_mark_left { SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_OWED, SYNHOLD_LEFT_EXPIRED };
 #define SYNHOLD_MARK_FRESH 1     /* re-injected in generic mode: the next pass is ours and is not counted */
 #define SYNHOLD_MARK_SEQ_KNOWN 2 /* server_seq holds the first payload sequence number */
 
@@ -122,6 +124,8 @@ struct synhold_mark {
 	__u8 reason; /* why it is held */
 	__u8 pad[3];
 	__u64 syn_seen_ns; /* last copy of the SYN */
+	__u32 left; /* enum synhold_mark_left */
+	__u32 pad1;
 };
 
 /* map `admissions`: ring of the tuples that were let in, so that forgotten marks are found again without a scan. */
@@ -131,7 +135,10 @@ struct synhold_admission {
 	__u64 since_ns; /* equals the mark's, or the mark is not this one any more */
 };
 
-/* map `gates`, mappable, one per service: the only place where handshakes in flight are counted. */
+/*
+ * map `gates`, mappable, one per service: the only place where handshakes in flight are counted. map `owed`, of the same make: requests whose
+ * clients closed before they were answered. Their handshakes are over, but the server has still to work on them, so they count for the window.
+ */
 struct synhold_gate {
 	__s64 inflight;
 	__u64 rate_tat_ns; /* GCRA theoretical arrival time of the service rate */
@@ -303,6 +310,8 @@ struct synhold_counters {
 	__u64 started;
 	__u64 outcome[SYNHOLD_OUTCOME_COUNT];
 	__u64 late;        /* first byte seen after the slot had expired */
+	__u64 left;        /* abandoned ones whose client closed (FIN) and whose request the server still had */
+	__u64 answered;    /* of those, how many it has dealt with since: work in vain */
 	__u64 offered;     /* SYNs of tuples not known from an earlier copy */
 	__u64 bypassed;    /* admitted because of bypass */
 	__u64 allowed;     /* admitted because of the allow list */
@@ -393,7 +402,7 @@ struct synhold_interface {
 
 #define SYNHOLD_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), #type " has changed size")
 SYNHOLD_ASSERT_SIZE(struct synhold_tuple, 36);
-SYNHOLD_ASSERT_SIZE(struct synhold_mark, 32);
+SYNHOLD_ASSERT_SIZE(struct synhold_mark, 40);
 SYNHOLD_ASSERT_SIZE(struct synhold_admission, 48);
 SYNHOLD_ASSERT_SIZE(struct synhold_gate, 64 + 8 * SYNHOLD_BUCKETS);
 SYNHOLD_ASSERT_SIZE(struct synhold_runtime, 88);

@@ -697,6 +697,37 @@ static void test_alarm_only_stops_growth(void **state)
 	assert_int_equal(output.ceiling_pps, 0);
 }
 
+/* Delays with the round trip in them, now and then, must not be mixed with those without. */
+static void test_mixed_kinds_of_delay(void **state)
+{
+	struct control control;
+	struct control_output output;
+	struct control_input input = storm();
+	struct control_explain before, after;
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	second(&control, &input, &output);
+	control_explain(&control, &before);
+	for (i = 0; i < 30; i++) {
+		input.has_rtt = i % 3 != 0;
+		input.delay_p50_ns = input.delay_mean_ns = input.has_rtt ? 95000000 : 125000000;
+		input.now_ns += CONTROL_TICK_NS;
+		assert_int_equal(control_tick(&control, &input, &output), 0);
+	}
+	control_explain(&control, &after);
+	assert_int_equal(after.delay_ns, before.delay_ns);
+	assert_int_equal(after.base_ns, before.base_ns);
+	/* But where it stays that way, it is what there is. */
+	input.has_rtt = false;
+	input.delay_p50_ns = input.delay_mean_ns = 125000000;
+	second(&control, &input, &output);
+	control_explain(&control, &after);
+	assert_int_equal(after.delay_ns, 125000000);
+	assert_int_equal(after.rtt_ns, 0);
+}
+
 static void test_names_and_quantiles(void **state)
 {
 	uint64_t histogram[SYNHOLD_HIST_BUCKETS] = { 0 };
@@ -743,6 +774,7 @@ int main(void)
 		cmocka_unit_test(test_expiry),
 		cmocka_unit_test(test_pressure),
 		cmocka_unit_test(test_alarm_only_stops_growth),
+		cmocka_unit_test(test_mixed_kinds_of_delay),
 		cmocka_unit_test(test_names_and_quantiles),
 	};
 

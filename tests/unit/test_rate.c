@@ -47,7 +47,8 @@ static void service_rate_equals_the_leaky_bucket(void **state)
 
 	(void)state;
 	for (round = 0; round < 300; round++) {
-		uint64_t interval = 1 + rnd(round % 2 ? SECOND : 2000), burst = 1 + rnd(round % 3 ? 50 : 2), limit = interval * burst;
+		uint64_t interval = 1 + rnd(round % 2 ? SECOND : 2000), burst = 1 + rnd(round % 3 ? 50 : 2),
+			 limit = interval * burst;
 		uint64_t now = rnd(1ULL << 40), tat = 0, retry = 0;
 		struct bucket model = {0};
 
@@ -138,22 +139,27 @@ static bool take(struct synhold_source_set *set, uint64_t source, uint64_t now, 
 	return took;
 }
 
-/* Up to eight sources with debt in a set are each limited exactly, at whatever point of the 40-bit circle the clock stands. */
+/* Up to eight sources with debt in a set are each limited exactly, at whatever point of the 40-bit circle the clock
+ * stands. */
 static void eight_sources_in_a_set_are_exact(void **state)
 {
-	static const uint64_t starts[] = {0, 1, CIRCLE / 4, CIRCLE / 2, CIRCLE - (CIRCLE >> 2) + 5, CIRCLE - 40000, CIRCLE - 1};
+	static const uint64_t starts[] = {
+		0, 1, CIRCLE / 4, CIRCLE / 2, CIRCLE - (CIRCLE >> 2) + 5, CIRCLE - 40000, CIRCLE - 1};
 	size_t s;
 	int round, i;
 
 	(void)state;
 	for (s = 0; s < sizeof(starts) / sizeof(starts[0]); s++) {
 		for (round = 0; round < 30; round++) {
-			uint64_t now = CIRCLE + starts[s], interval = 1 + rnd(5000), burst = 1 + rnd(30), limit = interval * burst;
-			struct synhold_source_set set = {{0}};
+			uint64_t now = CIRCLE + starts[s], interval = 1 + rnd(5000), burst = 1 + rnd(30),
+				 limit = interval * burst;
+			struct synhold_source_set set;
 			struct bucket model[SYNHOLD_SOURCE_WAYS];
 
-			for (i = 0; i < SYNHOLD_SOURCE_WAYS; i++)
+			for (i = 0; i < SYNHOLD_SOURCE_WAYS; i++) { /* entries of others that are just over */
+				set.entry[i] = source_of(500 + (uint64_t)i) | ((now - rnd(1000)) & RATE_TICK_MASK);
 				model[i] = (struct bucket){.last = now};
+			}
 			for (i = 0; i < 5000; i++) {
 				uint64_t who = rnd(SYNHOLD_SOURCE_WAYS);
 
@@ -166,8 +172,8 @@ static void eight_sources_in_a_set_are_exact(void **state)
 }
 
 /*
- * A set full of entries long past: they count as absent, wherever on the circle they have come to stand, except in the 18 minutes of
- * each 78 hours in which they cannot be told from debts.
+ * A set full of entries long past: they count as absent, wherever on the circle they have come to stand, except in the
+ * 18 minutes of each 78 hours in which they cannot be told from debts.
  */
 static void entries_long_past_are_free_places(void **state)
 {
@@ -227,13 +233,15 @@ static void the_least_debt_is_forgotten_first(void **state)
 		uint64_t wanted = i ? 100 + i : 200, found = 0;
 
 		for (k = 0; k < SYNHOLD_SOURCE_WAYS; k++)
-			if (set.entry[k] >> RATE_TAG_SHIFT == wanted && (set.entry[k] & RATE_TICK_MASK) == now + 1000 * (i ? i + 1 : 5))
+			if (set.entry[k] >> RATE_TAG_SHIFT == wanted &&
+			    (set.entry[k] & RATE_TICK_MASK) == now + 1000 * (i ? i + 1 : 5))
 				found++;
 		assert_int_equal(found, 1);
 	}
 }
 
-/* Sets under more sources than they have places: never more refused than the exact model refuses, as forgetting only lets through. */
+/* Sets under more sources than they have places: never more refused than the exact model refuses, as forgetting only
+ * lets through. */
 static void overflow_only_lets_more_through(void **state)
 {
 	enum { SOURCES = 40 };
@@ -253,7 +261,9 @@ static void overflow_only_lets_more_through(void **state)
 			assert_false(bucket_take(&before, now, 1000, 5000));
 			refused++;
 		} else if (!bucket_take(&model[who], now, 1000, 5000)) {
-			model[who] = (struct bucket){.level = 1000, .last = now}; /* was forgotten in between */
+			model[who] =
+				(struct bucket){.level = 5000,
+						.last = now}; /* was forgotten in between: owes all of it at most */
 		}
 	}
 	assert_true(refused > 1000);

@@ -112,7 +112,7 @@ static int slot_free(const struct service *svc)
 
 	if (svc->daemon->bypassed || svc->policy.mode == SYNHOLD_MODE_MONITOR)
 		return 1;
-	return !window || __atomic_load_n(&svc->daemon->inst->gates[svc->id].inflight, __ATOMIC_RELAXED) < (int64_t)window;
+	return !window || service_inside(svc) < (int64_t)window;
 }
 
 void release_publish(struct service *svc)

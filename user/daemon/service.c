@@ -58,3 +58,11 @@ uint32_t service_window(const struct service *svc)
 		window = svc->daemon->inst->runtime[svc->id].window;
 	return window && !gate->egress_seen && gate->blind >= 3ULL * window ? 0 : window;
 }
+
+int64_t service_inside(const struct service *svc)
+{
+	const struct instance *inst = svc->daemon->inst;
+
+	return __atomic_load_n(&inst->gates[svc->id].inflight, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&inst->owed[svc->id].inflight, __ATOMIC_RELAXED);
+}

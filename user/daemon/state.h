@@ -105,5 +105,7 @@ int service_start_queue(struct service *svc);
 /* Counts a SYN that leaves unreleased, and takes its mark away. */
 void service_discarded(struct service *svc, const struct synhold_tuple *tuple, unsigned int reason);
 uint32_t service_window(const struct service *svc); /* in force; 0 = none */
+/* What counts for the window: handshakes in flight, and requests that clients left behind. */
+int64_t service_inside(const struct service *svc);
 
 #endif

@@ -63,7 +63,8 @@ static void fill_delays(struct control_input *in, const struct synhold_counters 
 		server[i] = hist->server[i] - old->server[i];
 		raw[i] = hist->first_byte[i] - old->first_byte[i];
 	}
-	settled = now->outcome[SYNHOLD_OUTCOME_SETTLED] + now->late - was->outcome[SYNHOLD_OUTCOME_SETTLED] - was->late;
+	settled = now->outcome[SYNHOLD_OUTCOME_SETTLED] + now->late + now->answered - was->outcome[SYNHOLD_OUTCOME_SETTLED] - was->late -
+		  was->answered;
 	in->first_byte_p99_ns = control_quantile_ns(raw, 990);
 	in->has_rtt = known && known * 2 >= settled;
 	in->delay_count = in->has_rtt ? known : settled;
@@ -227,12 +228,11 @@ static void follow_ramp(struct service *svc, uint64_t now_ns, const struct contr
 static void tick_service(struct service *svc, uint64_t now_ns)
 {
 	struct daemon *d = svc->daemon;
-	const struct synhold_gate *gate = &d->inst->gates[svc->id];
 	struct control_input in = {.now_ns = now_ns, .accept_queue = -1, .accept_queue_max = -1};
 	struct synhold_counters was = svc->count;
 	struct synhold_delays old = svc->delays;
 	struct control_output out;
-	int64_t inflight = __atomic_load_n(&gate->inflight, __ATOMIC_RELAXED);
+	int64_t inflight = service_inside(svc);
 
 	in.inflight = inflight > 0 ? (uint64_t)inflight : 0;
 	in.held = svc->queue ? holdq_held(svc->queue, HOLDQ_WAIT_WINDOW) : 0;
@@ -242,8 +242,10 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 		svc->busy = memcmp(&svc->count, &was, sizeof(was)) != 0 || in.inflight || in.held;
 	}
 	in.admitted = svc->count.started - was.started;
-	in.settled = svc->count.outcome[SYNHOLD_OUTCOME_SETTLED] - was.outcome[SYNHOLD_OUTCOME_SETTLED];
+	/* to the controller a client that closed is one like others until the server has dealt with its request */
+	in.settled = svc->count.outcome[SYNHOLD_OUTCOME_SETTLED] - was.outcome[SYNHOLD_OUTCOME_SETTLED] + svc->count.answered - was.answered;
 	in.abandoned = svc->count.outcome[SYNHOLD_OUTCOME_ABANDONED] - was.outcome[SYNHOLD_OUTCOME_ABANDONED];
+	in.abandoned -= svc->count.left - was.left < in.abandoned ? svc->count.left - was.left : in.abandoned;
 	in.expired = svc->count.outcome[SYNHOLD_OUTCOME_EXPIRED] - was.outcome[SYNHOLD_OUTCOME_EXPIRED];
 	in.late_settled = svc->count.late - was.late;
 	in.window_limited = svc->count.over_limit[SYNHOLD_REASON_WINDOW] != was.over_limit[SYNHOLD_REASON_WINDOW] ||

@@ -91,6 +91,7 @@ static void reset_reused(struct instance *inst, const struct model *model, uint3
 		bpf_map_update_elem(inst->map[INSTANCE_MAP_DELAYS], &id, zero, BPF_ANY);
 		memset(&inst->tally[id], 0, sizeof(inst->tally[id]));
 		memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
+		memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
 		memset(&inst->runtime[id], 0, sizeof(inst->runtime[id]));
 	}
 	free(zero);

@@ -41,6 +41,7 @@ static const struct mapped mapped[] = {
 	MAPPED(TALLY, tally, SYNHOLD_SERVICES),
 	MAPPED(RELEASE_IO, release_io, 1),
 	MAPPED(GATES, gates, SYNHOLD_SERVICES),
+	MAPPED(OWED, owed, SYNHOLD_SERVICES),
 	MAPPED(GLOBAL, global, 1),
 };
 

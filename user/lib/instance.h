@@ -24,7 +24,7 @@
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
 	X(DENY, deny) X(ALLOW, allow) X(PREFER, prefer) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
-	X(RELEASE_IO, release_io) X(GATES, gates) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
+	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(QUIESCE, quiesce)
 #define INSTANCE_ENUM_MAP(e, n) INSTANCE_MAP_##e,
@@ -45,7 +45,7 @@ struct instance {
 	struct synhold_daemon *daemon;
 	struct synhold_tally *tally;
 	struct synhold_release_io *release_io;
-	struct synhold_gate *gates;
+	struct synhold_gate *gates, *owed;
 	struct synhold_global *global;
 	unsigned int cpus; /* of per-CPU values */
 };
