@@ -39,7 +39,7 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries bench lint install uninstall
+.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries compile-flags bpf-compile-flags bench lint install uninstall
 
 all: $(BUILD)/synhold
 
@@ -74,8 +74,9 @@ $(BUILD)/synhold: $(OBJ)
 
 # an archive, so that a test links only what it calls
 $(CORE): $(CORE_OBJ)
-	rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR  )
+	$(Q)rm -f $@
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(UNIT_HELP) $(CORE)
 	@mkdir -p $(@D)
@@ -118,6 +119,13 @@ unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(BUILD)/synhold.bpf.o
 e2e-binaries: all $(E2E_TOOLS)
 
+# one flag a line, for tools that read C as the compiler does
+compile-flags: $(SKEL)
+	@printf '%s\n' $(filter-out -MMD -MP -ffile-prefix-map=%,$(ALL_CFLAGS))
+
+bpf-compile-flags:
+	@printf '%s\n' $(BPF_CFLAGS)
+
 $(BUILD)/bench/bench.bpf.o: tests/bench/bench.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF )
@@ -143,7 +151,7 @@ bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)
 
 lint:
-	tests/lint.sh
+	@BUILD=$(BUILD) tests/lint.sh
 
 install: all
 	install -D -m 0755 $(BUILD)/synhold $(DESTDIR)$(SBINDIR)/synhold

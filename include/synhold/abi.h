@@ -329,8 +329,9 @@ struct synhold_delays {
 	__u64 server[SYNHOLD_HIST_BUCKETS]; /* first byte less the handshake's round trip, where known */
 };
 
-/* map `tally`, mappable, one per service; written by the daemon only. */
+/* map `tally`, mappable, one per service; written by the daemon only, but for the owner. */
 struct synhold_tally {
+	char owner[SYNHOLD_NAME_LEN]; /* service whose numbers the place holds, here and in the other maps; written with a commit */
 	__u64 entered;
 	__u64 released;
 	__u64 discarded[SYNHOLD_DISCARD_COUNT];

@@ -26,7 +26,8 @@ static int model_holds(const struct model *model)
 }
 
 /* inst: open, or NULL when nobody knows what is attached. */
-static int check_interfaces(const struct attach_args *args, const struct instance *inst, const struct model *model, struct error *err)
+static int check_interfaces(const struct attach_args *args, const struct instance *inst, const struct model *model,
+			    struct error *err)
 {
 	struct deploy_interface list[ATTACH_INTERFACES_MAX];
 	unsigned int count = inst ? deploy_interfaces(inst, list, ATTACH_INTERFACES_MAX) : 0;
@@ -46,8 +47,8 @@ static int check_interfaces(const struct attach_args *args, const struct instanc
 	return ret;
 }
 
-static int check_given(const struct attach_args *args, const struct apply *apply, const struct instance *inst, int is_run,
-		       struct error *err)
+static int check_given(const struct attach_args *args, const struct apply *apply, const struct instance *inst,
+		       int is_run, struct error *err)
 {
 	struct deploy_interface list[1];
 
@@ -57,12 +58,14 @@ static int check_given(const struct attach_args *args, const struct apply *apply
 	}
 	if (!model_count(apply->model)) {
 		error_set(err, -EINVAL, args->config ? "no service in the config file" : "no port to protect");
-		return error_hint(err, -EINVAL, "such as: --port 443, --port web=443,8443, or -c FILE with a [service NAME]");
+		return error_hint(err, -EINVAL,
+				  "such as: --port 443, --port web=443,8443, or -c FILE with a [service NAME]");
 	}
 	return 0;
 }
 
-int apply_check(const struct attach_args *args, const char *instance, int is_run, struct apply *apply, struct error *err)
+int apply_check(const struct attach_args *args, const char *instance, int is_run, struct apply *apply,
+		struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *running = NULL;
 	struct error blind = {0};
@@ -119,7 +122,8 @@ static void undo(const struct before *before, struct instance *inst, const struc
 }
 
 /* The lists first: an address that is allowed from now on must not be judged by the new limits for a moment. */
-static int commit(const struct attach_args *args, struct apply *apply, struct instance *inst, struct before *before, struct error *err)
+static int commit(const struct attach_args *args, struct apply *apply, struct instance *inst, struct before *before,
+		  struct error *err)
 {
 	int ret = 0;
 
@@ -183,8 +187,8 @@ static int attach_locked(const struct attach_args *args, int is_run, struct appl
 	return 0;
 }
 
-int apply_attach(const struct attach_args *args, int is_run, struct apply *apply, struct instance *inst, struct deploy *deploy,
-		 struct error *err)
+int apply_attach(const struct attach_args *args, int is_run, struct apply *apply, struct instance *inst,
+		 struct deploy *deploy, struct error *err)
 {
 	sigset_t all, before;
 	int ret = instance_require_system(err);
@@ -198,7 +202,8 @@ int apply_attach(const struct attach_args *args, int is_run, struct apply *apply
 	return ret;
 }
 
-int apply_reload(const struct attach_args *args, struct apply *apply, struct instance *inst, struct model *before, struct error *err)
+int apply_reload(const struct attach_args *args, struct apply *apply, struct instance *inst, struct model *before,
+		 struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *running = model_new();
 	struct before old = {.model = running};

@@ -16,20 +16,22 @@ int ask_daemon(const struct cli *cli, const char *what, const char *service, jso
 
 	if (ret)
 		return ret;
-	snprintf(request, sizeof(request), "{\"ask\":\"%s\",\"service\":\"%s\"}", what, service); /* a valid name needs no escapes */
+	snprintf(request, sizeof(request), "{\"ask\":\"%s\",\"service\":\"%s\"}", what,
+		 service); /* a valid name needs no escapes */
 	ret = daemon_ask(&inst, request, &text);
 	if (ret == -ENOENT || ret == -ECONNREFUSED) {
 		error_set(err, -ENOENT, "instance '%s' has no daemon to ask", inst.name);
 		return error_hint(err, -ENOENT, "synhold run starts one; without it nothing is held");
 	}
 	if (ret)
-		return error_set(err, ret == -EINVAL ? -EIO : ret, "the daemon of instance '%s' does not answer: %s", inst.name,
-				 strerror(-ret));
+		return error_set(err, ret == -EINVAL ? -EIO : ret, "the daemon of instance '%s' does not answer: %s",
+				 inst.name, strerror(-ret));
 	*answer = json_loads(text, 0, NULL);
 	free(text);
 	if (!json_is_object(*answer)) {
 		json_decref(*answer);
-		return error_set(err, -EPROTO, "the daemon of instance '%s' gave an answer that cannot be read", inst.name);
+		return error_set(err, -EPROTO, "the daemon of instance '%s' gave an answer that cannot be read",
+				 inst.name);
 	}
 	refused = json_string_value(json_object_get(*answer, "error"));
 	if (!refused)

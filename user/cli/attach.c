@@ -15,13 +15,15 @@ static json_t *attached_json(const struct instance *inst, const struct model *mo
 	json_t *interfaces = json_array(), *services = json_array();
 
 	for (unsigned int i = 0; i < count; i++)
-		json_array_append_new(interfaces, json_pack("{s:s,s:i,s:s}", "name", list[i].name, "index", list[i].index, "mode",
-							    list[i].generic ? "generic" : "native"));
+		json_array_append_new(interfaces,
+				      json_pack("{s:s,s:i,s:s}", "name", list[i].name, "index", list[i].index, "mode",
+						list[i].generic ? "generic" : "native"));
 	for (int id = 0; id < SYNHOLD_SERVICES; id++)
 		if (model->service[id].name[0])
 			json_array_append_new(services, json_string(model->service[id].name));
-	return json_pack("{s:s,s:o,s:o,s:b,s:f}", "instance", inst->name, "interfaces", interfaces, "services", services, "limits",
-			 model_limits_alone(model), "confirm_seconds", (double)args->confirm_ns / 1e9);
+	return json_pack("{s:s,s:o,s:o,s:b,s:f}", "instance", inst->name, "interfaces", interfaces, "services",
+			 services, "limits", model_limits_alone(model), "confirm_seconds",
+			 (double)args->confirm_ns / 1e9);
 }
 
 static void print_attached(const struct instance *inst, const struct model *model, const struct attach_args *args)
@@ -33,7 +35,8 @@ static void print_attached(const struct instance *inst, const struct model *mode
 	for (unsigned int i = 0; i < count; i++)
 		printf("attached to %s (%s)\n", list[i].name, list[i].generic ? "generic" : "native");
 	for (int id = 0; id < SYNHOLD_SERVICES; id++)
-		for (unsigned int i = 0; model->service[id].name[0] && !spec_format(&model->specs[id], i, spec, sizeof(spec)); i++)
+		for (unsigned int i = 0;
+		     model->service[id].name[0] && !spec_format(&model->specs[id], i, spec, sizeof(spec)); i++)
 			printf("service %s: %s\n", model->service[id].name, spec);
 	if (!model_limits_alone(model))
 		printf("nothing is limited yet: window=auto needs the daemon (synhold run), or set a rate or a window here\n");
@@ -65,8 +68,10 @@ int cli_attach(struct cli *cli, int argc, char **argv)
 	if (!ret && args.confirm_ns && deploy.created) {
 		ret = guard_start(&inst);
 		if (ret) {
-			error_set(&err, ret, "attached, but nothing will detach it unless confirmed: %s", strerror(-ret));
-			error_hint(&err, ret, "its policy is undone in time all the same; synhold detach --all takes it off now");
+			error_set(&err, ret, "attached, but nothing will detach it unless confirmed: %s",
+				  strerror(-ret));
+			error_hint(&err, ret,
+				   "its policy is undone in time all the same; synhold detach --all takes it off now");
 		}
 	}
 	if (ret) {

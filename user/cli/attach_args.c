@@ -27,7 +27,8 @@ static int interface_word(const char *word, struct attach_args *args, struct err
 
 	if (length == 0 || length >= IF_NAMESIZE || strpbrk(word, "/= \t\n:")) {
 		error_set(err, -EINVAL, "'%s' is neither an interface nor KEY=VALUE", word);
-		return error_hint(err, -EINVAL, "an interface has up to 15 characters; synhold help keys lists the keys");
+		return error_hint(err, -EINVAL,
+				  "an interface has up to 15 characters; synhold help keys lists the keys");
 	}
 	for (unsigned int i = 0; i < args->interfaces.count; i++)
 		if (!strcmp(args->interfaces.word[i], word))
@@ -91,7 +92,8 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 	return ret ? ret : check_words(args, err);
 }
 
-/* A service that lives on keeps its id, and with it its counters and its handshakes in flight; new ones take places nobody had. */
+/* A service that lives on keeps its id, and with it its counters and its handshakes in flight; new ones take places
+ * nobody had. */
 static int keep_ids(struct model *model, const struct model *running)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *was = model_new();
@@ -150,8 +152,8 @@ static int set_keys(const struct attach_args *args, struct model *model, const u
 	return ret;
 }
 
-int attach_args_model(const struct attach_args *args, const struct model *running, struct model *model, struct config_lists *lists,
-		      struct error *err)
+int attach_args_model(const struct attach_args *args, const struct model *running, struct model *model,
+		      struct config_lists *lists, struct error *err)
 {
 	unsigned char fresh[SYNHOLD_SERVICES] = {0};
 	int ret;

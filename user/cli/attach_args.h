@@ -18,14 +18,16 @@ struct attach_args {
 	uint64_t confirm_ns; /* attach only */
 };
 
-/* Reads the command line, all that can be judged without a look at the system. is_run: `run`'s options, else `attach`'s. 0 or -EINVAL. */
+/* Reads the command line, all that can be judged without a look at the system. is_run: `run`'s options, else
+ * `attach`'s. 0 or -EINVAL. */
 int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct attach_args *args, struct error *err);
 
 /*
- * The policy asked for, compiled: the file's, or else the running one, with --port and KEY=VALUE on top. Services keep the ids they have
- * in `running` (NULL: there is none). lists: entries of the file, for config_lists_free(). 0, -EINVAL, or -errno of the file.
+ * The policy asked for, compiled: the file's, or else the running one, with --port and KEY=VALUE on top. Services keep
+ * the ids they have in `running` (NULL: there is none). lists: entries of the file, for config_lists_free(). 0,
+ * -EINVAL, or -errno of the file.
  */
-int attach_args_model(const struct attach_args *args, const struct model *running, struct model *model, struct config_lists *lists,
-		      struct error *err);
+int attach_args_model(const struct attach_args *args, const struct model *running, struct model *model,
+		      struct config_lists *lists, struct error *err);
 
 #endif

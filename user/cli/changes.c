@@ -9,7 +9,8 @@
 
 static void add(json_t *list, const char *service, const char *key, const char *old, const char *now)
 {
-	json_array_append_new(list, json_pack("{s:s,s:s,s:s?,s:s?}", "service", service, "key", key, "old", old, "new", now));
+	json_array_append_new(list,
+			      json_pack("{s:s,s:s,s:s?,s:s?}", "service", service, "key", key, "old", old, "new", now));
 }
 
 void changes_key(json_t *list, const struct key *key, const char *name, const struct synhold_policy *old,
@@ -84,11 +85,13 @@ void changes_models(json_t *list, const struct model *old, const struct model *n
 		if (other >= 0)
 			changes_service(list, old, id, now, other);
 		else
-			add(list, old->service[id].name, "service", ports_text(&old->specs[id], ports, sizeof(ports)), NULL);
+			add(list, old->service[id].name, "service", ports_text(&old->specs[id], ports, sizeof(ports)),
+			    NULL);
 	}
 	for (int id = 0; id < SYNHOLD_SERVICES; id++)
 		if (now->service[id].name[0] && model_find(old, now->service[id].name) < 0)
-			add(list, now->service[id].name, "service", NULL, ports_text(&now->specs[id], ports, sizeof(ports)));
+			add(list, now->service[id].name, "service", NULL,
+			    ports_text(&now->specs[id], ports, sizeof(ports)));
 }
 
 static int compare(const void *a, const void *b)
@@ -109,7 +112,8 @@ static const char *entry_text(const struct list_entry *entry, char *buf, size_t 
 		 entry->value.rate_pps ? units_format_count(rate, sizeof(rate), entry->value.rate_pps) : "",
 		 entry->value.note[0] ? " #" : "");
 	if (entry->value.note[0])
-		snprintf(buf + strlen(buf), size - strlen(buf), " %.*s", (int)sizeof(entry->value.note), entry->value.note);
+		snprintf(buf + strlen(buf), size - strlen(buf), " %.*s", (int)sizeof(entry->value.note),
+			 entry->value.note);
 	return buf;
 }
 
@@ -122,15 +126,14 @@ static void add_entry(json_t *list, const char *kind, const struct list_entry *o
 	entry_text(now, after, sizeof(after));
 	if (old && now && !strcmp(before, after))
 		return;
-	snprintf(key, sizeof(key), "%s %s", kind, units_format_cidr(cidr, sizeof(cidr), either->addr, either->prefixlen));
+	snprintf(key, sizeof(key), "%s %s", kind,
+		 units_format_cidr(cidr, sizeof(cidr), either->addr, either->prefixlen));
 	add(list, "*", key, old ? before : NULL, now ? after : NULL);
 }
 
 void changes_lists(json_t *list, const struct config_lists *old, const struct config_lists *now)
 {
-	static const char *const names[] = {"allow", "deny"};
-
-	for (int kind = 0; kind < 2; kind++) {
+	for (int kind = 0; kind < CONFIG_LISTS; kind++) {
 		const struct list_entry *a = old->entry[kind], *b = now->entry[kind];
 		const struct list_entry *a_end = a + old->count[kind], *b_end = b + now->count[kind];
 
@@ -141,7 +144,7 @@ void changes_lists(json_t *list, const struct config_lists *old, const struct co
 		while (a != a_end || b != b_end) {
 			int order = a == a_end ? 1 : b == b_end ? -1 : compare(a, b);
 
-			add_entry(list, names[kind], order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+			add_entry(list, lists_name((enum list_kind)kind), order <= 0 ? a : NULL, order >= 0 ? b : NULL);
 			a += order <= 0;
 			b += order >= 0;
 		}
@@ -153,7 +156,7 @@ void changes_print(const json_t *list)
 	size_t i;
 	json_t *change;
 
-	json_array_foreach(list, i, change) {
+	json_array_foreach (list, i, change) {
 		const char *old = json_string_value(json_object_get(change, "old"));
 		const char *now = json_string_value(json_object_get(change, "new"));
 

@@ -8,8 +8,8 @@
 #include "lib/keys.h"
 
 /*
- * Appends {"service","key","old","new"} for each difference to `list`; service '*' are keys of the instance. "ports" and "closed" count
- * as keys; of a service that only one side has, "service" is the key, and `old` or `new` is null.
+ * Appends {"service","key","old","new"} for each difference to `list`; service '*' are keys of the instance. "ports"
+ * and "closed" count as keys; of a service that only one side has, "service" is the key, and `old` or `new` is null.
  */
 void changes_models(json_t *list, const struct model *old, const struct model *now);
 /* The same for one key of the service, or of the instance with service NULL, even where nothing differs. */

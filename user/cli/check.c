@@ -16,23 +16,25 @@ void check_add(struct check *check, enum check_level level, const char *what, co
 	va_start(args, why);
 	vsnprintf(text, sizeof(text), why, args);
 	va_end(args);
-	json_array_append_new(check->findings, json_pack("{s:s,s:s,s:s,s:s}", "level", level_names[level], "what", what, "why", text,
-							 "fix", fix));
+	json_array_append_new(check->findings, json_pack("{s:s,s:s,s:s,s:s}", "level", level_names[level], "what", what,
+							 "why", text, "fix", fix));
 	if (level > check->worst)
 		check->worst = level;
 }
 
 static void print_findings(const struct check *check)
 {
-	static const char *const verdicts[] = {"nothing stands in the way", "it will work; see the warnings", "it will not work like this"};
+	static const char *const verdicts[] = {"nothing stands in the way", "it will work; see the warnings",
+					       "it will not work like this"};
 	size_t i;
 	json_t *finding;
 
-	json_array_foreach(check->findings, i, finding) {
+	json_array_foreach (check->findings, i, finding) {
 		const char *fix = json_string_value(json_object_get(finding, "fix"));
 
 		printf("%-4s  %s: %s\n", json_string_value(json_object_get(finding, "level")),
-		       json_string_value(json_object_get(finding, "what")), json_string_value(json_object_get(finding, "why")));
+		       json_string_value(json_object_get(finding, "what")),
+		       json_string_value(json_object_get(finding, "why")));
 		if (*fix)
 			printf("      do: %s\n", fix);
 	}
@@ -58,7 +60,8 @@ int cli_check(struct cli *cli, int argc, char **argv)
 	if (words.count)
 		check_interface(&check, words.word[0]);
 	if (cli->json)
-		ret = cli_print_json(cli, json_pack("{s:s,s:O}", "level", level_names[check.worst], "findings", check.findings));
+		ret = cli_print_json(cli, json_pack("{s:s,s:O}", "level", level_names[check.worst], "findings",
+						    check.findings));
 	else
 		print_findings(&check);
 	json_decref(check.findings);

@@ -38,8 +38,8 @@ static void check_memory(struct check *check)
 	if (!kib)
 		return;
 	level = kib / 1024 < NEEDED_MIB ? CHECK_FAIL : kib / 1024 < SPARE_MIB ? CHECK_WARN : CHECK_OK;
-	check_add(check, level, "memory", level == CHECK_OK ? "" : "free some, or lower hold-memory", "%lu MiB available; an instance takes up to %d",
-		  kib / 1024, NEEDED_MIB);
+	check_add(check, level, "memory", level == CHECK_OK ? "" : "free some, or lower hold-memory",
+		  "%lu MiB available; an instance takes up to %d", kib / 1024, NEEDED_MIB);
 }
 
 static void check_sysctls(struct check *check)
@@ -52,10 +52,12 @@ static void check_sysctls(struct check *check)
 	else if (value > 0)
 		check_add(check, CHECK_OK, "unprivileged BPF", "", "off");
 	if (read_number("/proc/sys/net/core/bpf_jit_enable") == 0)
-		check_add(check, CHECK_WARN, "BPF JIT", "sysctl -w net.core.bpf_jit_enable=1", "off: every packet costs several times more");
+		check_add(check, CHECK_WARN, "BPF JIT", "sysctl -w net.core.bpf_jit_enable=1",
+			  "off: every packet costs several times more");
 	value = read_number("/proc/sys/net/core/somaxconn");
 	if (value >= 0 && value < SOMAXCONN_SMALL)
-		check_add(check, CHECK_WARN, "somaxconn", "sysctl -w net.core.somaxconn=4096, and a matching listen() in the server",
+		check_add(check, CHECK_WARN, "somaxconn",
+			  "sysctl -w net.core.somaxconn=4096, and a matching listen() in the server",
 			  "%ld: accept queues overflow before a window can open", value);
 	else if (value >= 0)
 		check_add(check, CHECK_OK, "somaxconn", "", "%ld", value);
@@ -64,7 +66,8 @@ static void check_sysctls(struct check *check)
 		check_add(check, CHECK_WARN, "SYN cookies", "sysctl -w net.ipv4.tcp_syncookies=1",
 			  "off: a flood of spoofed SYNs below the limits fills the kernel's SYN queue");
 	else if (value == 2)
-		check_add(check, CHECK_WARN, "SYN cookies", "sysctl -w net.ipv4.tcp_syncookies=1", "always on: TCP options are lost for nothing");
+		check_add(check, CHECK_WARN, "SYN cookies", "sysctl -w net.ipv4.tcp_syncookies=1",
+			  "always on: TCP options are lost for nothing");
 	else if (value == 1)
 		check_add(check, CHECK_OK, "SYN cookies", "", "when they are needed");
 }

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/check.h"
 #include "lib/deploy.h"
+#include "lib/filters.h"
 
-#define MTU_ONE_PAGE 3498 /* what fits one 4 KiB page beside XDP's headroom and the skb's tail; 3506 on some drivers */
+#define MTU_ONE_PAGE                                                                                                   \
+	3498                /* what fits one 4 KiB page beside XDP's headroom and the skb's tail; 3506 on some drivers \
+			     */
+#define CHECK_TCX_EGRESS 47 /* BPF_TCX_EGRESS of linux/bpf.h, since 6.6 */
 
 /* Is it us already, of this instance? */
 static int is_ours(const struct check *check, uint32_t index)
@@ -36,13 +41,14 @@ static void check_program(struct check *check, const struct nic *nic)
 	else if (!id)
 		check_add(check, CHECK_OK, "XDP program", "", "none on %s", nic->name);
 	else if (is_ours(check, nic->index))
-		check_add(check, CHECK_OK, "XDP program", "", "%s is shielded already (%s, id %u, %s); attaching again updates it in place",
-			  nic->name, name, id, generic ? "generic" : "native");
+		check_add(check, CHECK_OK, "XDP program", "",
+			  "%s is shielded already (%s, id %u, %s); attaching again updates it in place", nic->name,
+			  name, id, generic ? "generic" : "native");
 	else {
-		snprintf(fix, sizeof(fix), "bpftool net show dev %s; ip link set dev %s %s off removes it", nic->name, nic->name,
-			 generic ? "xdpgeneric" : "xdp");
-		check_add(check, CHECK_FAIL, "XDP program", fix, "%s carries another program: %s, id %u, %s mode", nic->name, name, id,
-			  generic ? "generic" : "native");
+		snprintf(fix, sizeof(fix), "bpftool net show dev %s; ip link set dev %s %s off removes it", nic->name,
+			 nic->name, generic ? "xdpgeneric" : "xdp");
+		check_add(check, CHECK_FAIL, "XDP program", fix, "%s carries another program: %s, id %u, %s mode",
+			  nic->name, name, id, generic ? "generic" : "native");
 	}
 }
 
@@ -52,16 +58,20 @@ static void check_mode(struct check *check, const struct nic *nic)
 	char fix[160];
 
 	if (nic->xdp_features == NIC_XDP_UNKNOWN)
-		check_add(check, CHECK_OK, "driver", "", "%s; whether it runs XDP natively shows when attaching (--mode auto falls back)",
-			  driver);
+		check_add(check, CHECK_OK, "driver", "",
+			  "%s; whether it runs XDP natively shows when attaching (--mode auto falls back)", driver);
 	else if (nic->xdp_features & NIC_XDP_BASIC)
 		check_add(check, CHECK_OK, "driver", "", "%s runs XDP natively", driver);
 	else
-		check_add(check, CHECK_WARN, "driver", "--mode generic says that you know; another card or driver if the load is high",
-			  "%s does not run XDP natively here: generic mode works, and costs several times more a packet", driver);
+		check_add(
+			check, CHECK_WARN, "driver",
+			"--mode generic says that you know; another card or driver if the load is high",
+			"%s does not run XDP natively here: generic mode works, and costs several times more a packet",
+			driver);
 	if (nic->mtu > MTU_ONE_PAGE && nic->xdp_features != NIC_XDP_UNKNOWN && !(nic->xdp_features & NIC_XDP_RX_SG)) {
 		snprintf(fix, sizeof(fix), "ip link set dev %s mtu %d, or --mode generic", nic->name, MTU_ONE_PAGE);
-		check_add(check, CHECK_WARN, "MTU", fix, "%u: above about %d many drivers refuse native XDP", nic->mtu, MTU_ONE_PAGE);
+		check_add(check, CHECK_WARN, "MTU", fix, "%u: above about %d many drivers refuse native XDP", nic->mtu,
+			  MTU_ONE_PAGE);
 	} else {
 		check_add(check, CHECK_OK, "MTU", "", "%u", nic->mtu);
 	}
@@ -89,8 +99,8 @@ static void check_offloads(struct check *check, const struct nic *nic)
 	if ((!strcmp(nic->driver, "ena") || !strcmp(nic->driver, "virtio_net")) && nic->queues_max > 1 &&
 	    nic->queues > nic->queues_max / 2) {
 		snprintf(fix, sizeof(fix), "ethtool -L %s combined %u", nic->name, nic->queues_max / 2);
-		check_add(check, CHECK_WARN, "queues", fix, "%u of %u in use: native XDP on %s wants half of them free", nic->queues,
-			  nic->queues_max, nic->driver);
+		check_add(check, CHECK_WARN, "queues", fix, "%u of %u in use: native XDP on %s wants half of them free",
+			  nic->queues, nic->queues_max, nic->driver);
 	}
 }
 
@@ -101,14 +111,50 @@ static void check_vlan(struct check *check, const struct nic *nic)
 	if (!nic->vlan[0])
 		return;
 	if (!strcmp(nic->kind, "veth")) {
-		check_add(check, CHECK_WARN, "VLAN tags", "ethtool -K PEER txvlan off, on the other end of the veth pair",
-			  "%s is on top of %s: a held SYN loses its tag unless the peer writes tags into the frame", nic->vlan, nic->name);
+		check_add(check, CHECK_WARN, "VLAN tags",
+			  "ethtool -K PEER txvlan off, on the other end of the veth pair",
+			  "%s is on top of %s: a held SYN loses its tag unless the peer writes tags into the frame",
+			  nic->vlan, nic->name);
 	} else if (nic->rxvlan == 1) {
 		snprintf(fix, sizeof(fix), "ethtool -K %s rxvlan off", nic->name);
-		check_add(check, CHECK_FAIL, "VLAN tags", fix, "%s is on top of %s, which strips tags in hardware: a held SYN would lose its own",
-			  nic->vlan, nic->name);
+		check_add(check, CHECK_FAIL, "VLAN tags", fix,
+			  "%s is on top of %s, which strips tags in hardware: a held SYN would lose its own", nic->vlan,
+			  nic->name);
 	} else {
 		check_add(check, CHECK_OK, "VLAN tags", "", "stay in the frame");
+	}
+}
+
+/* Programs on the egress hook of tcx (6.6) come before any tc filter, ours too. 0 where there is no such hook. */
+static unsigned int tcx_programs(uint32_t index)
+{
+	uint32_t ids[16], count = sizeof(ids) / sizeof(*ids);
+
+	if (bpf_prog_query((int)index, (enum bpf_attach_type)CHECK_TCX_EGRESS, 0, NULL, ids, &count))
+		return 0;
+	return count;
+}
+
+/* What leaves the server is seen by our filter on the way out; what somebody ends before it is never seen. */
+static void check_filters(struct check *check, const struct nic *nic)
+{
+	unsigned int tcx = tcx_programs(nic->index);
+	int foreign = filters_foreign((int)nic->index);
+	char fix[160];
+
+	if (tcx) {
+		snprintf(fix, sizeof(fix), "see bpftool net show dev %s; they must return TC_ACT_UNSPEC (next) for TCP",
+			 nic->name);
+		check_add(
+			check, CHECK_WARN, "tc egress", fix,
+			"%u programs on %s's tcx hook run before the shield's: if they end processing, no settlement is seen, and "
+			"the window is suspended",
+			tcx, nic->name);
+	} else if (foreign > 0) {
+		check_add(check, CHECK_OK, "tc egress", "",
+			  "%d other filters on %s; the shield's runs first and passes on to them", foreign, nic->name);
+	} else if (!foreign) {
+		check_add(check, CHECK_OK, "tc egress", "", "no other filters");
 	}
 }
 
@@ -119,13 +165,15 @@ static void check_place(struct check *check, const struct nic *nic)
 			  "%s is a bond: native XDP depends on its mode and members", nic->name);
 	else if (!strcmp(nic->kind, "bridge") || !strcmp(nic->kind, "macvlan") || !strcmp(nic->kind, "ipvlan") ||
 		 !strcmp(nic->kind, "vlan"))
-		check_add(check, CHECK_WARN, "place", "attach to the card below instead", "%s is a %s: XDP runs there in generic mode only",
-			  nic->name, nic->kind);
+		check_add(check, CHECK_WARN, "place", "attach to the card below instead",
+			  "%s is a %s: XDP runs there in generic mode only", nic->name, nic->kind);
 	else if (nic->master[0] && !strcmp(nic->master_kind, "bond"))
-		check_add(check, CHECK_OK, "place", "", "%s is a member of %s: attach to every member", nic->name, nic->master);
+		check_add(check, CHECK_OK, "place", "", "%s is a member of %s: attach to every member", nic->name,
+			  nic->master);
 	else if (nic->macvlan[0])
 		check_add(check, CHECK_WARN, "place", "check that held connections arrive, or use action=drop",
-			  "%s is on top of %s: what is let in late goes through the card again", nic->macvlan, nic->name);
+			  "%s is on top of %s: what is let in late goes through the card again", nic->macvlan,
+			  nic->name);
 }
 
 void check_interface(struct check *check, const char *name)
@@ -134,10 +182,12 @@ void check_interface(struct check *check, const char *name)
 	int ret = nic_read(name, &nic);
 
 	if (ret) {
-		check_add(check, CHECK_FAIL, "interface", "ip -br link lists them", "no interface '%.32s' in this network namespace", name);
+		check_add(check, CHECK_FAIL, "interface", "ip -br link lists them",
+			  "no interface '%.32s' in this network namespace", name);
 		return;
 	}
 	check_program(check, &nic);
+	check_filters(check, &nic);
 	check_mode(check, &nic);
 	check_offloads(check, &nic);
 	check_vlan(check, &nic);

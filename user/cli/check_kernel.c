@@ -48,8 +48,10 @@ static int check_rights(struct check *check)
 		check_add(check, CHECK_OK, "rights", "", "root, with the capabilities for BPF and the network");
 		return 1;
 	}
-	check_add(check, CHECK_FAIL, "rights", "run it with sudo, or give the container CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN",
-		  "%s%s%s", geteuid() ? "not root" : "root", bpf ? "" : ", without CAP_BPF", net ? "" : ", without CAP_NET_ADMIN");
+	check_add(check, CHECK_FAIL, "rights",
+		  "run it with sudo, or give the container CAP_BPF, CAP_NET_ADMIN and CAP_SYS_ADMIN", "%s%s%s",
+		  geteuid() ? "not root" : "root", bpf ? "" : ", without CAP_BPF",
+		  net ? "" : ", without CAP_NET_ADMIN");
 	return 0;
 }
 
@@ -60,8 +62,8 @@ static void check_bpffs(struct check *check)
 	if (!statfs(INSTANCE_BPFFS, &fs) && (unsigned long)fs.f_type == BPF_FS_MAGIC)
 		check_add(check, CHECK_OK, "bpffs", "", "mounted at " INSTANCE_BPFFS);
 	else
-		check_add(check, CHECK_FAIL, "bpffs", "mount -t bpf bpf " INSTANCE_BPFFS, "no BPF file system at " INSTANCE_BPFFS
-			  ", where the state that outlives a process is kept");
+		check_add(check, CHECK_FAIL, "bpffs", "mount -t bpf bpf " INSTANCE_BPFFS,
+			  "no BPF file system at " INSTANCE_BPFFS ", where the state that outlives a process is kept");
 }
 
 static void check_programs(struct check *check)
@@ -78,15 +80,23 @@ static void check_programs(struct check *check)
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		int ret = libbpf_probe_bpf_prog_type(types[i].type, NULL);
 
-		check_add(check, ret == 1 ? CHECK_OK : CHECK_FAIL, types[i].what,
-			  ret == 1 ? "" : "a kernel with CONFIG_BPF_SYSCALL and CONFIG_NET_CLS_BPF, 5.8 or newer, not locked down", "%s",
-			  ret == 1 ? "load" : ret < 0 ? strerror(-ret) : "the kernel does not take them");
+		check_add(
+			check, ret == 1 ? CHECK_OK : CHECK_FAIL, types[i].what,
+			ret == 1 ?
+				"" :
+				"a kernel with CONFIG_BPF_SYSCALL and CONFIG_NET_CLS_BPF, 5.8 or newer, not locked down",
+			"%s",
+			ret == 1 ? "load" :
+			ret < 0  ? strerror(-ret) :
+				   "the kernel does not take them");
 	}
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++) {
 		int ret = libbpf_probe_bpf_map_type(maps[i].type, NULL);
 
 		check_add(check, ret == 1 ? CHECK_OK : CHECK_FAIL, maps[i].what, ret == 1 ? "" : "a newer kernel", "%s",
-			  ret == 1 ? "there" : ret < 0 ? strerror(-ret) : "missing");
+			  ret == 1 ? "there" :
+			  ret < 0  ? strerror(-ret) :
+				     "missing");
 	}
 	if (deploy_hold_supported())
 		check_add(check, CHECK_OK, "holding", "", "this kernel can put a held SYN back (live frames, 5.18)");
@@ -98,7 +108,8 @@ static void check_programs(struct check *check)
 static void check_types(struct check *check)
 {
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
-		check_add(check, CHECK_FAIL, "BTF", "a kernel with CONFIG_DEBUG_INFO_BTF=y", "the kernel does not describe its types");
+		check_add(check, CHECK_FAIL, "BTF", "a kernel with CONFIG_DEBUG_INFO_BTF=y",
+			  "the kernel does not describe its types");
 	else
 		check_add(check, CHECK_OK, "BTF", "", "the kernel describes its types");
 }
@@ -115,7 +126,8 @@ static void check_memlock(struct check *check)
 	if (major > 5 || (major == 5 && minor >= 11) || limit.rlim_cur == RLIM_INFINITY)
 		check_add(check, CHECK_OK, "locked memory", "", "no limit stands in the way");
 	else
-		check_add(check, CHECK_FAIL, "locked memory", "LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited",
+		check_add(check, CHECK_FAIL, "locked memory",
+			  "LimitMEMLOCK=infinity in the unit, or ulimit -l unlimited",
 			  "this kernel counts BPF maps as locked memory, and the limit is %llu KiB",
 			  (unsigned long long)limit.rlim_cur >> 10);
 }

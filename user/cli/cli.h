@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One file a command, one table of commands. To add a command: a file with its function, a row in the table of commands.c. */
+/* One file a command, one table of commands. To add a command: a file with its function, a row in the table of
+ * commands.c. */
 #ifndef SYNHOLD_CLI_CLI_H
 #define SYNHOLD_CLI_CLI_H
 
@@ -21,7 +22,8 @@ struct cli_command {
 	const char *name;
 	const char *args; /* for the usage line */
 	const char *doc;  /* one line */
-	/* argv[0] is the command; --json may also stand behind it. Returns the exit status: 0, 1, 2, 3 as in docs/design.md. */
+	/* argv[0] is the command; --json may also stand behind it. Returns the exit status: 0, 1, 2, 3 as in
+	 * docs/design.md. */
 	int (*run)(struct cli *cli, int argc, char **argv);
 	int raw; /* reads all of its options itself, --help too */
 };
@@ -49,18 +51,27 @@ int cli_diff(struct cli *cli, int argc, char **argv);
 int cli_reload(struct cli *cli, int argc, char **argv);
 int cli_drill(struct cli *cli, int argc, char **argv);
 int cli_help(struct cli *cli, int argc, char **argv);
+int cli_ramp(struct cli *cli, int argc, char **argv);
+int cli_flush(struct cli *cli, int argc, char **argv);
+int cli_prefer(struct cli *cli, int argc, char **argv);
+int cli_signal(struct cli *cli, int argc, char **argv);
+int cli_suggest(struct cli *cli, int argc, char **argv);
+int cli_events(struct cli *cli, int argc, char **argv);
+int cli_top(struct cli *cli, int argc, char **argv);
 
 /* One line about the command, and how it is written. */
 void cli_print_command(const struct cli_command *command);
 
-/* Prints the error as the contract says (one line on stderr; with --json also an object on stdout) and returns its exit status. */
+/* Prints the error as the contract says (one line on stderr; with --json also an object on stdout) and returns its exit
+ * status. */
 int cli_fail(const struct cli *cli, const struct error *err);
 
 /* The same where the user's words were right, so that -EINVAL came from the kernel. Returns 1. */
 int cli_failed(const struct cli *cli, const struct error *err);
 
 /* A usage error of the running command; the hint is its usage line. Returns -EINVAL. */
-int cli_misuse(const struct cli *cli, struct error *err, const char *message, ...) __attribute__((format(printf, 3, 4)));
+int cli_misuse(const struct cli *cli, struct error *err, const char *message, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Writes the value to stdout and frees it. Returns 0, or 1 when it could not be written. */
 int cli_print_json(const struct cli *cli, json_t *value);
@@ -91,9 +102,11 @@ struct cli_option {
 };
 
 /* Reads argv[1..] with options anywhere among the words. 0, or -EINVAL. */
-int cli_parse(struct cli *cli, int argc, char **argv, const struct cli_option *options, struct cli_words *words, struct error *err);
+int cli_parse(struct cli *cli, int argc, char **argv, const struct cli_option *options, struct cli_words *words,
+	      struct error *err);
 
-/* Opens the instance of the command line: as a reader, or to change it (root, BPF file system, lock). 0, or -errno with nothing open. */
+/* Opens the instance of the command line: as a reader, or to change it (root, BPF file system, lock). 0, or -errno with
+ * nothing open. */
 int cli_open_reader(const struct cli *cli, struct instance *inst, struct error *err);
 int cli_open_writer(const struct cli *cli, struct instance *inst, struct error *err);
 

@@ -72,9 +72,11 @@ int cli_detach(struct cli *cli, int argc, char **argv)
 	} else if (ret) {
 		return cli_failed(cli, &err);
 	} else if (!cli->json) {
-		printf(stat(inst.pin_dir, &st) ? "detached; instance '%s' is gone\n" : "detached; instance '%s' stays on other interfaces\n",
+		printf(stat(inst.pin_dir, &st) ? "detached; instance '%s' is gone\n" :
+						 "detached; instance '%s' stays on other interfaces\n",
 		       inst.name);
 	}
-	return cli->json ? cli_print_json(cli, json_pack("{s:s,s:b}", "instance", inst.name, "attached", !stat(inst.pin_dir, &st))) :
+	return cli->json ? cli_print_json(cli, json_pack("{s:s,s:b}", "instance", inst.name, "attached",
+							 !stat(inst.pin_dir, &st))) :
 			   cli_finish(cli);
 }

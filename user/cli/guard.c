@@ -34,7 +34,8 @@ static void sleep_until(uint64_t when_ns)
 static int still_waits(const struct instance *inst, const struct change *change)
 {
 	return !memcmp(inst->control->hash_key, change->hash_key, sizeof(change->hash_key)) &&
-	       __atomic_load_n(&inst->control->generation, __ATOMIC_ACQUIRE) == change->generation && instance_bank(inst) != change->bank;
+	       __atomic_load_n(&inst->control->generation, __ATOMIC_ACQUIRE) == change->generation &&
+	       instance_bank(inst) != change->bank;
 }
 
 static void guard(const struct change *change)

@@ -6,8 +6,8 @@
 #include "lib/instance.h"
 
 /*
- * Starts it for the change that was just committed. inst: open. The policy comes back by the deadline in the maps in any case; this
- * process also removes what the command attached. 0 or -errno.
+ * Starts it for the change that was just committed. inst: open. The policy comes back by the deadline in the maps in
+ * any case; this process also removes what the command attached. 0 or -errno.
  */
 int guard_start(const struct instance *inst);
 

@@ -9,8 +9,8 @@
 
 void cli_print_command(const struct cli_command *command)
 {
-	printf("Usage: synhold [--instance NAME] [--json] %s%s%s\n\n  %s\n", command->name, *command->args ? " " : "", command->args,
-	       command->doc);
+	printf("Usage: synhold [--instance NAME] [--json] %s%s%s\n\n  %s\n", command->name, *command->args ? " " : "",
+	       command->args, command->doc);
 	if (strstr(command->args, "SPEC"))
 		printf("\n  SPEC is %s\n", SPEC_FORM);
 	if (strstr(command->args, "KEY=VALUE"))
@@ -23,13 +23,15 @@ static void print_commands(void)
 	       "Holds reconnect storms back at the network card, at the pace the server behind it really has.\n\n");
 	for (const struct cli_command *command = cli_commands; command->name; command++)
 		printf("  %-8s %s\n", command->name, command->doc);
-	printf("\n  --instance NAME  which shield of this machine (or SYNHOLD_INSTANCE); default: " INSTANCE_DEFAULT "\n"
+	printf("\n  --instance NAME  which shield of this machine (or SYNHOLD_INSTANCE); default: " INSTANCE_DEFAULT
+	       "\n"
 	       "  --json           what is read, and errors, as JSON on standard output\n"
 	       "  --help, --version\n\n"
 	       "synhold help COMMAND shows how a command is written, synhold help keys what can be set.\n");
 }
 
-static void print_key(const struct key *key, const struct synhold_policy *service, const struct synhold_global_policy *global)
+static void print_key(const struct key *key, const struct synhold_policy *service,
+		      const struct synhold_global_policy *global)
 {
 	char value[64];
 
@@ -52,12 +54,13 @@ static void print_keys(void)
 	}
 }
 
-static json_t *key_json(const struct key *key, const struct synhold_policy *service, const struct synhold_global_policy *global)
+static json_t *key_json(const struct key *key, const struct synhold_policy *service,
+			const struct synhold_global_policy *global)
 {
 	char value[64];
 
-	return json_pack("{s:s,s:b,s:s,s:s,s:s}", "name", key->name, "global", key->global, "accepted", key->form, "default",
-			 keys_format(key, service, global, value, sizeof(value)), "doc", key->doc);
+	return json_pack("{s:s,s:b,s:s,s:s,s:s}", "name", key->name, "global", key->global, "accepted", key->form,
+			 "default", keys_format(key, service, global, value, sizeof(value)), "doc", key->doc);
 }
 
 static json_t *help_json(int with_keys)
@@ -71,8 +74,8 @@ static json_t *help_json(int with_keys)
 	for (const struct key *key = keys_table; with_keys && key->name; key++)
 		json_array_append_new(list, key_json(key, &service, &global));
 	for (const struct cli_command *command = cli_commands; !with_keys && command->name; command++)
-		json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", command->name, "args", command->args, "doc",
-						      command->doc));
+		json_array_append_new(list, json_pack("{s:s,s:s,s:s}", "name", command->name, "args", command->args,
+						      "doc", command->doc));
 	return list;
 }
 

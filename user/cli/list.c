@@ -30,7 +30,23 @@ static int check_note(const char *note, struct error *err)
 	if (!bad)
 		return 0;
 	error_set(err, -EINVAL, "the note is not accepted");
-	return error_hint(err, -EINVAL, "accepted: one line of up to %zu bytes", sizeof(((struct synhold_list_value *)0)->note) - 1);
+	return error_hint(err, -EINVAL, "accepted: one line of up to %zu bytes",
+			  sizeof(((struct synhold_list_value *)0)->note) - 1);
+}
+
+struct standing {
+	const struct list_entry *wanted;
+	uint64_t until_ns;
+};
+
+static int find_standing(void *ctx, const struct list_entry *entry)
+{
+	struct standing *s = ctx;
+
+	if (entry->prefixlen != s->wanted->prefixlen || memcmp(entry->addr, s->wanted->addr, sizeof(entry->addr)))
+		return 0;
+	s->until_ns = entry->value.until_ns;
+	return 1;
 }
 
 static int add(struct cli *cli, enum list_kind kind, const char *cidr, const struct list_options *o, struct error *err)
@@ -50,7 +66,12 @@ static int add(struct cli *cli, enum list_kind kind, const char *cidr, const str
 	end = o->for_ns ? now + o->for_ns : SYNHOLD_FOREVER;
 	entry.value.until_ns = end;
 	if (o->confirm_ns && now + o->confirm_ns < end) {
+		struct standing before = {.wanted = &entry};
+
+		lists_each(&inst, kind, find_standing, &before);
 		entry.value.until_ns = now + o->confirm_ns;
+		if (before.until_ns > entry.value.until_ns) /* what stood before stands on if nobody confirms */
+			entry.value.until_ns = before.until_ns;
 		entry.value.confirmed_until_ns = end;
 	}
 	entry.value.rate_pps = o->rate;
@@ -88,7 +109,8 @@ static int load(struct cli *cli, enum list_kind kind, const char *path, struct e
 	return ret;
 }
 
-static int change(struct cli *cli, enum list_kind kind, const struct cli_words *words, const struct list_options *o, struct error *err)
+static int change(struct cli *cli, enum list_kind kind, const struct cli_words *words, const struct list_options *o,
+		  struct error *err)
 {
 	const char *verb = words->word[0], *what = words->count > 1 ? words->word[1] : NULL;
 	int adds = !strcmp(verb, "add"), ret;
@@ -96,7 +118,8 @@ static int change(struct cli *cli, enum list_kind kind, const struct cli_words *
 	if (!adds && strcmp(verb, "del") && strcmp(verb, "load"))
 		return cli_misuse(cli, err, "'%s' is none of add, del and load", verb);
 	if (words->count != 2)
-		return cli_misuse(cli, err, what ? "one %s at a time" : "%s needs one more word", what ? "entry" : verb);
+		return cli_misuse(cli, err, what ? "one %s at a time" : "%s needs one more word",
+				  what ? "entry" : verb);
 	if (!adds && (o->for_ns || o->rate || o->confirm_ns || o->note))
 		return cli_misuse(cli, err, "these options go with add only");
 	if (adds)
@@ -109,23 +132,27 @@ static int change(struct cli *cli, enum list_kind kind, const struct cli_words *
 }
 
 /* What was done, in a line. */
-static int report(const struct cli *cli, enum list_kind kind, const struct cli_words *words, const struct list_options *o, int count)
+static int report(const struct cli *cli, enum list_kind kind, const struct cli_words *words,
+		  const struct list_options *o, int count)
 {
 	const char *verb = words->word[0], *list = kind == LIST_DENY ? "deny" : "allow";
 	int loaded = !strcmp(verb, "load");
 	char text[32];
 
 	if (cli->json)
-		return cli_print_json(cli, json_pack("{s:s,s:s,s:s,s:i}", "list", list, "verb", verb, loaded ? "file" : "cidr",
-						     words->word[1], "entries", loaded ? count : 1));
+		return cli_print_json(cli, json_pack("{s:s,s:s,s:s,s:i}", "list", list, "verb", verb,
+						     loaded ? "file" : "cidr", words->word[1], "entries",
+						     loaded ? count : 1));
 	if (loaded)
 		printf("%d entries of %s are in the %s list\n", count, words->word[1], list);
 	else
-		printf("%s %s the %s list", words->word[1], !strcmp(verb, "add") ? "is in" : "is not any more in", list);
+		printf("%s %s the %s list", words->word[1], !strcmp(verb, "add") ? "is in" : "is not any more in",
+		       list);
 	if (!loaded)
 		printf(o->for_ns ? " for %s\n" : "\n", units_format_duration(text, sizeof(text), o->for_ns));
 	if (o->confirm_ns)
-		printf("undone in %s unless confirmed: synhold confirm\n", units_format_duration(text, sizeof(text), o->confirm_ns));
+		printf("undone in %s unless confirmed: synhold confirm\n",
+		       units_format_duration(text, sizeof(text), o->confirm_ns));
 	return cli_finish(cli);
 }
 

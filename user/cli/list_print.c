@@ -49,11 +49,14 @@ static json_t *entry_json(const struct list_entry *entry, uint64_t now_ns)
 
 	snprintf(note, sizeof(note), "%.*s", (int)sizeof(value->note), value->note);
 	text = json_string(note);
-	object = json_pack("{s:s,s:s?,s:b,s:o,s:b}", "cidr", units_format_cidr(cidr, sizeof(cidr), entry->addr, entry->prefixlen), "until",
-			   until_text(value->until_ns, now_ns, until, sizeof(until)), "confirm_pending", value->confirmed_until_ns != 0,
-			   "note", text ? text : json_string(""), "from_file", value->from_file);
+	object = json_pack("{s:s,s:s?,s:b,s:o,s:b}", "cidr",
+			   units_format_cidr(cidr, sizeof(cidr), entry->addr, entry->prefixlen), "until",
+			   until_text(value->until_ns, now_ns, until, sizeof(until)), "confirm_pending",
+			   value->confirmed_until_ns != 0, "note", text ? text : json_string(""), "from_file",
+			   value->from_file);
 	json_object_set_new(object, "remaining_seconds",
-			    value->until_ns == SYNHOLD_FOREVER ? json_null() : json_real((double)(value->until_ns - now_ns) / 1e9));
+			    value->until_ns == SYNHOLD_FOREVER ? json_null() :
+								 json_real((double)(value->until_ns - now_ns) / 1e9));
 	json_object_set_new(object, "rate", value->rate_pps ? json_integer((json_int_t)value->rate_pps) : json_null());
 	return object;
 }
@@ -69,9 +72,11 @@ static int print_table(const struct gathering *g, uint64_t now_ns)
 		char text[64];
 
 		table_cell(line, 0, "%s", units_format_cidr(text, sizeof(text), entry->addr, entry->prefixlen));
-		table_cell(line, 1, "%s%s", until_text(entry->value.until_ns, now_ns, text, sizeof(text)) ? text : "for good",
+		table_cell(line, 1, "%s%s",
+			   until_text(entry->value.until_ns, now_ns, text, sizeof(text)) ? text : "for good",
 			   entry->value.confirmed_until_ns ? " (unconfirmed)" : "");
-		table_cell(line, 2, "%s", !entry->value.rate_pps ? "" : units_format_count(text, sizeof(text), entry->value.rate_pps));
+		table_cell(line, 2, "%s",
+			   !entry->value.rate_pps ? "" : units_format_count(text, sizeof(text), entry->value.rate_pps));
 		table_cell(line, 3, "%s", entry->value.from_file ? "file" : "command");
 		table_cell(line, 4, "%.*s", (int)sizeof(entry->value.note), entry->value.note);
 	}

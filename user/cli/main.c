@@ -45,7 +45,8 @@ static error_t global_option(int key, char *arg, struct argp_state *state)
 		state->next = state->argc;
 		return 0;
 	case ARGP_KEY_ERROR:
-		cli_misuse(&start->cli, &start->err, "option '%s' is not accepted, or lacks its value", state->argv[state->next - 1]);
+		cli_misuse(&start->cli, &start->err, "option '%s' is not accepted, or lacks its value",
+			   state->argv[state->next - 1]);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

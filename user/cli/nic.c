@@ -34,8 +34,6 @@ struct links {
 	int failed;
 };
 
-
-
 static int link_info(const struct nlattr *attr, void *ctx)
 {
 	struct link *link = ctx;
@@ -102,7 +100,8 @@ static int exchange(int bus, struct nlmsghdr *nlh, mnl_cb_t fn, void *ctx)
 		ret = -errno;
 	while (!ret && more > MNL_CB_STOP) {
 		n = mnl_socket_recvfrom(nl, buf, size);
-		more = n < 0 ? MNL_CB_ERROR : mnl_cb_run(buf, (size_t)n, nlh->nlmsg_seq, mnl_socket_get_portid(nl), fn, ctx);
+		more = n < 0 ? MNL_CB_ERROR :
+			       mnl_cb_run(buf, (size_t)n, nlh->nlmsg_seq, mnl_socket_get_portid(nl), fn, ctx);
 		if (more == MNL_CB_ERROR)
 			ret = -errno;
 	}
@@ -277,7 +276,8 @@ static void look_around(const struct links *links, struct nic *nic, uint32_t mas
 			continue;
 		if (!strcmp(link->kind, "vlan"))
 			memcpy(nic->vlan, link->name, sizeof(nic->vlan));
-		else if (!strcmp(link->kind, "macvlan") || !strcmp(link->kind, "macvtap") || !strcmp(link->kind, "ipvlan"))
+		else if (!strcmp(link->kind, "macvlan") || !strcmp(link->kind, "macvtap") ||
+			 !strcmp(link->kind, "ipvlan"))
 			memcpy(nic->macvlan, link->name, sizeof(nic->macvlan));
 	}
 }
@@ -316,7 +316,8 @@ int nic_check_vlan(const char *name, struct error *err)
 
 	if (nic_read(name, &nic) || !nic.vlan[0] || nic.rxvlan != 1 || !strcmp(nic.kind, "veth"))
 		return 0;
-	error_set(err, -EOPNOTSUPP, "%s strips VLAN tags in hardware and carries %s: a SYN that is held would lose its tag", name,
+	error_set(err, -EOPNOTSUPP,
+		  "%s strips VLAN tags in hardware and carries %s: a SYN that is held would lose its tag", name,
 		  nic.vlan);
 	return error_hint(err, -EOPNOTSUPP, "ethtool -K %s rxvlan off, or action=drop", name);
 }

@@ -8,7 +8,8 @@
 #include "lib/spec.h"
 #include "lib/units.h"
 
-static int commit_closed(struct instance *inst, const char *name, int closed, uint64_t for_ns, uint64_t confirm_ns, struct error *err)
+static int commit_closed(struct instance *inst, const char *name, int closed, uint64_t for_ns, uint64_t confirm_ns,
+			 struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *model = model_new();
 	int id, ret;
@@ -30,8 +31,9 @@ static int commit_closed(struct instance *inst, const char *name, int closed, ui
 static int turn(struct cli *cli, int argc, char **argv, int closed)
 {
 	uint64_t for_ns = 0, confirm_ns = 0;
-	const struct cli_option options[] = {
-		{"for", 0, CLI_DURATION, &for_ns}, {closed ? "confirm" : NULL, 0, CLI_DURATION, &confirm_ns}, {0}};
+	const struct cli_option options[] = {{"for", 0, CLI_DURATION, &for_ns},
+					     {closed ? "confirm" : NULL, 0, CLI_DURATION, &confirm_ns},
+					     {0}};
 	const char *word = closed ? "closed" : "open";
 	struct cli_words words;
 	struct instance inst;
@@ -55,14 +57,17 @@ static int turn(struct cli *cli, int argc, char **argv, int closed)
 	if (ret)
 		return cli_fail(cli, &err);
 	if (cli->json)
-		return cli_print_json(cli, json_pack("{s:s,s:b,s:f,s:f}", "service", words.word[0], "closed", closed, "for_seconds",
-						     (double)for_ns / 1e9, "confirm_seconds", (double)confirm_ns / 1e9));
+		return cli_print_json(cli, json_pack("{s:s,s:b,s:f,s:f}", "service", words.word[0], "closed", closed,
+						     "for_seconds", (double)for_ns / 1e9, "confirm_seconds",
+						     (double)confirm_ns / 1e9));
 	printf("%s is %s", words.word[0], word);
 	if (for_ns)
-		printf(", and %s again in %s", closed ? "open" : "closed", units_format_duration(text, sizeof(text), for_ns));
+		printf(", and %s again in %s", closed ? "open" : "closed",
+		       units_format_duration(text, sizeof(text), for_ns));
 	printf("\n");
 	if (confirm_ns)
-		printf("undone in %s unless confirmed: synhold confirm\n", units_format_duration(text, sizeof(text), confirm_ns));
+		printf("undone in %s unless confirmed: synhold confirm\n",
+		       units_format_duration(text, sizeof(text), confirm_ns));
 	return cli_finish(cli);
 }
 

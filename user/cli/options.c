@@ -42,7 +42,8 @@ static int take_value(const struct cli_option *option, const char *text, struct 
 	}
 	if (ret || !value) {
 		error_set(err, -EINVAL, "--%s '%s' is not accepted", option->name, text);
-		return error_hint(err, -EINVAL, "accepted: %s", option->take == CLI_DURATION ? UNITS_DURATION_FORM : UNITS_COUNT_FORM);
+		return error_hint(err, -EINVAL, "accepted: %s",
+				  option->take == CLI_DURATION ? UNITS_DURATION_FORM : UNITS_COUNT_FORM);
 	}
 	*(uint64_t *)option->into = value;
 	return 0;
@@ -58,11 +59,14 @@ static const struct cli_option *find_option(const struct cli_option *options, in
 	return NULL;
 }
 
-int cli_parse(struct cli *cli, int argc, char **argv, const struct cli_option *options, struct cli_words *words, struct error *err)
+int cli_parse(struct cli *cli, int argc, char **argv, const struct cli_option *options, struct cli_words *words,
+	      struct error *err)
 {
 	struct option longs[OPTIONS_MAX] = {0};
-	char letters[2 * OPTIONS_MAX + 3] = "-:"; /* words come in order, whatever POSIXLY_CORRECT says; nothing is printed */
-	struct cli_option all[OPTIONS_MAX] = {{"json", 0, CLI_FLAG, &cli->json}, {"instance", 0, CLI_TEXT, &cli->instance}};
+	char letters[2 * OPTIONS_MAX + 3] =
+		"-:"; /* words come in order, whatever POSIXLY_CORRECT says; nothing is printed */
+	struct cli_option all[OPTIONS_MAX] = {{"json", 0, CLI_FLAG, &cli->json},
+					      {"instance", 0, CLI_TEXT, &cli->instance}};
 	unsigned int count = 2;
 	size_t used = 2;
 	int value, ret = 0;

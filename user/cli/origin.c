@@ -78,7 +78,8 @@ int origin_read(const struct instance *inst, struct attach_args *args, char **te
 		args->config = CONFIG_DEFAULT_PATH;
 	if (args->config)
 		return 0;
-	error_set(err, -ENOENT, "instance '%s' runs without a config file, and there is no " CONFIG_DEFAULT_PATH, inst->name);
+	error_set(err, -ENOENT, "instance '%s' runs without a config file, and there is no " CONFIG_DEFAULT_PATH,
+		  inst->name);
 	return error_hint(err, -ENOENT, "name one with -c FILE; synhold save writes the running policy as one");
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where an instance's policy came from: the config file and the words beside it, kept in its run directory for `reload` and `diff`. */
+/* Where an instance's policy came from: the config file and the words beside it, kept in its run directory for `reload`
+ * and `diff`. */
 #ifndef SYNHOLD_CLI_ORIGIN_H
 #define SYNHOLD_CLI_ORIGIN_H
 
@@ -9,8 +10,8 @@
 int origin_write(const struct instance *inst, const struct attach_args *args);
 
 /*
- * Fills config, ports and keys with strings of *text, which the caller frees. Without a record: CONFIG_DEFAULT_PATH where that exists,
- * otherwise -ENOENT.
+ * Fills config, ports and keys with strings of *text, which the caller frees. Without a record: CONFIG_DEFAULT_PATH
+ * where that exists, otherwise -ENOENT.
  */
 int origin_read(const struct instance *inst, struct attach_args *args, char **text, struct error *err);
 

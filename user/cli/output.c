@@ -33,8 +33,8 @@ int cli_fail(const struct cli *cli, const struct error *err)
 	}
 	putc('\n', stderr);
 	if (cli->json) {
-		json_t *root = json_pack("{s:{s:s,s:s+,s:s+}}", "error", "code", name ? name : "EIO", "message", err->message, "",
-					 "hint", err->hint, "");
+		json_t *root = json_pack("{s:{s:s,s:s+,s:s+}}", "error", "code", name ? name : "EIO", "message",
+					 err->message, "", "hint", err->hint, "");
 
 		if (!root) /* the user's words were not UTF-8 */
 			root = json_pack("{s:{s:s,s:s,s:s}}", "error", "code", name ? name : "EIO", "message",
@@ -102,7 +102,8 @@ int cli_open_writer(const struct cli *cli, struct instance *inst, struct error *
 	if (!ret)
 		ret = instance_require_system(err);
 	if (!ret)
-		ret = instance_open(inst, err); /* without the lock, so that a name that never was leaves no run files behind */
+		ret = instance_open(
+			inst, err); /* without the lock, so that a name that never was leaves no run files behind */
 	if (ret)
 		return ret;
 	instance_close(inst); /* a detach may have come between: what counts is opened under the lock */

@@ -89,7 +89,10 @@ static int detach(struct instance *inst, struct error *err)
 int cli_run(struct cli *cli, int argc, char **argv)
 {
 	static struct running run;
-	struct daemon_options options = {.inst = &run.inst, .deploy = &run.deploy, .reload = reload, .reload_ctx = &run};
+	struct daemon_options options = {.inst = &run.inst,
+					 .deploy = &run.deploy,
+					 .reload = reload,
+					 .reload_ctx = &run};
 	struct error err = {0};
 	int ret;
 
@@ -97,7 +100,8 @@ int cli_run(struct cli *cli, int argc, char **argv)
 	if (attach_args_parse(cli, argc, argv, 1, &run.args, &err) ||
 	    (run.args.metrics && export_http_check(run.args.metrics, &err)))
 		return cli_fail(cli, &err);
-	if (instance_init(&run.inst, cli->instance, &err) || apply_check(&run.args, cli->instance, 1, &run.apply, &err)) {
+	if (instance_init(&run.inst, cli->instance, &err) ||
+	    apply_check(&run.args, cli->instance, 1, &run.apply, &err)) {
 		apply_end(&run.apply);
 		return cli_fail(cli, &err);
 	}

@@ -27,7 +27,8 @@ static int check_words(const struct cli_words *words, struct error *err)
 		const struct key *key = key_of(words->word[i]);
 
 		/* a global key of a service is refused as such */
-		ret = model_set(scratch, key && key->global && strcmp(words->word[0], "*") ? "scratch" : "*", words->word[i], err);
+		ret = model_set(scratch, key && key->global && strcmp(words->word[0], "*") ? "scratch" : "*",
+				words->word[i], err);
 	}
 	return ret;
 }
@@ -42,12 +43,15 @@ static void describe(json_t *list, const struct cli_words *words, const struct m
 			continue;
 		}
 		for (int id = 0; id < SYNHOLD_SERVICES; id++)
-			if (now->service[id].name[0] && (!strcmp(words->word[0], "*") || !strcmp(words->word[0], now->service[id].name)))
-				changes_key(list, key, now->service[id].name, &old->service[id], &now->service[id], NULL, NULL);
+			if (now->service[id].name[0] &&
+			    (!strcmp(words->word[0], "*") || !strcmp(words->word[0], now->service[id].name)))
+				changes_key(list, key, now->service[id].name, &old->service[id], &now->service[id],
+					    NULL, NULL);
 	}
 }
 
-static int change(struct instance *inst, const struct cli_words *words, uint64_t confirm_ns, json_t *list, struct error *err)
+static int change(struct instance *inst, const struct cli_words *words, uint64_t confirm_ns, json_t *list,
+		  struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *old = model_new(), *now = model_new();
 	int ret = 0;
@@ -95,10 +99,12 @@ int cli_set(struct cli *cli, int argc, char **argv)
 		return cli_fail(cli, &err);
 	}
 	if (cli->json)
-		return cli_print_json(cli, json_pack("{s:o,s:f}", "changes", list, "confirm_seconds", (double)confirm_ns / 1e9));
+		return cli_print_json(cli, json_pack("{s:o,s:f}", "changes", list, "confirm_seconds",
+						     (double)confirm_ns / 1e9));
 	changes_print(list);
 	json_decref(list);
 	if (confirm_ns)
-		printf("undone in %s unless confirmed: synhold confirm\n", units_format_duration(wait, sizeof(wait), confirm_ns));
+		printf("undone in %s unless confirmed: synhold confirm\n",
+		       units_format_duration(wait, sizeof(wait), confirm_ns));
 	return cli_finish(cli);
 }

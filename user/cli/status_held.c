@@ -13,7 +13,7 @@ static int print_sources(const json_t *sources)
 	size_t i;
 	json_t *source;
 
-	json_array_foreach(sources, i, source) {
+	json_array_foreach (sources, i, source) {
 		struct libscols_line *line = table ? scols_table_new_line(table, NULL) : NULL;
 		const char *name = json_string_value(json_object_get(source, "source"));
 

@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "export/export.h"
 #include "lib/keys.h"
+#include "lib/ramp.h"
 #include "lib/spec.h"
 #include "lib/units.h"
 
@@ -100,6 +101,9 @@ static void print_detail(const struct snapshot_service *svc)
 	for (const struct key *key = keys_table; key->name; key++)
 		if (!key->global && !keys_is_default(key, pol, NULL))
 			printf("set: %s=%s\n", key->name, keys_format(key, pol, NULL, text, sizeof(text)));
+	if (pol->ramp_over_ns || pol->share_ppm < 1000000)
+		printf("share in force: %.1f%% of the sources%s\n", (double)ramp_in_force(pol, &svc->runtime) / 1e4,
+		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" : pol->ramp_over_ns ? ", by ramp" : "");
 	print_counts("over a limit: ", svc->count.over_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
 	print_counts("would be over: ", svc->count.would_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
 	printf("held: entered %llu, released %llu, waiting %u\n", svc->tally.entered, svc->tally.released, svc->runtime.held);

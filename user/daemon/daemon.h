@@ -21,7 +21,8 @@ struct daemon_options {
 int daemon_claim(struct instance *inst, int *fd, struct error *err);
 
 /*
- * Runs until SIGTERM or SIGINT, or until the instance is detached. Tells systemd READY=1 when held SYNs are being released. Returns the exit status.
+ * Runs until SIGTERM or SIGINT, or until the instance is detached; detaching on exit is the caller's. Tells systemd READY=1 when held SYNs are being
+ * released. 0 when it was ended, -errno when it could not start.
  */
 int daemon_run(const struct daemon_options *options, struct error *err);
 

@@ -7,13 +7,12 @@
 
 static size_t board_size(const struct drill_params *params)
 {
-	return sizeof(struct board) + params->clients * sizeof(struct board_client);
+	return sizeof(struct board) + board_clients(params) * sizeof(struct board_client);
 }
 
 struct board *board_create(const struct drill_params *params)
 {
-	struct board *board = mmap(NULL, board_size(params), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct board *board = mmap(NULL, board_size(params), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (board == MAP_FAILED)
 		return NULL;

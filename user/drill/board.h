@@ -20,31 +20,32 @@
 #define BOARD_SAMPLE_MS 100
 #define BOARD_SAMPLES_MAX 36000
 #define BOARD_TEXT_MAX 256
+#define BOARD_PROBES_MAX 4096 /* clients that measure the capacity, at most */
 
 /* The clients' own log: times are CLOCK_MONOTONIC, 0 = never. */
 struct board_client {
-	uint64_t first_ns;		/* its first connect() */
-	uint64_t served_ns;		/* the first byte of the reply */
-	uint32_t failures;		/* attempts that came to nothing */
-	uint32_t lost;			/* the connection ended after it had been served */
+	uint64_t first_ns;  /* its first connect() */
+	uint64_t served_ns; /* the first byte of the reply */
+	uint32_t failures;  /* attempts that came to nothing */
+	uint32_t lost;      /* the connection ended after it had been served */
 };
 
 struct board_server {
 	uint64_t accepted;
-	uint64_t worked;		/* connections it spent its work on */
-	uint32_t queue;			/* accepted and not worked on yet */
-	uint32_t accept_queue;		/* waiting in the kernel for accept() */
-	uint32_t open;			/* connections it holds, the witness aside */
-	uint32_t full;			/* times it stopped accepting for want of descriptors */
+	uint64_t worked;       /* connections it spent its work on */
+	uint32_t queue;        /* accepted and not worked on yet */
+	uint32_t accept_queue; /* waiting in the kernel for accept() */
+	uint32_t open;         /* connections it holds, the witness aside */
+	uint32_t full;         /* times it stopped accepting for want of descriptors */
 };
 
 struct board_crowd {
 	uint32_t served;
 	uint32_t lost;
 	uint64_t attempts;
-	uint64_t impatient;		/* attempts that ran out of patience */
-	uint64_t refused;		/* attempts that ended in any other error */
-	uint64_t laps;			/* replies got by the closed-loop clients that measure capacity */
+	uint64_t impatient; /* attempts that ran out of patience */
+	uint64_t refused;   /* attempts that ended in any other error */
+	uint64_t laps;      /* replies got by the closed-loop clients that measure capacity */
 };
 
 struct board_witness {
@@ -52,14 +53,14 @@ struct board_witness {
 	uint64_t received_bytes;
 	uint64_t corrupt_bytes;
 	uint64_t longest_stall_ns;
-	uint32_t broken;		/* the connection ended before its time */
+	uint32_t broken; /* the connection ended before its time */
 };
 
 struct board_sample {
-	float t;			/* seconds since the storm began */
+	float t; /* seconds since the storm began */
 	uint32_t served;
 	uint32_t worked;
-	int32_t held;			/* -1: not known */
+	int32_t held; /* -1: not known */
 };
 
 /* What the shield said about itself at the end of the storm (`status --json`). */
@@ -70,7 +71,7 @@ struct board_shield {
 	uint64_t started, settled, abandoned, expired;
 	int64_t held, inflight, window;
 	uint64_t held_peak;
-	uint64_t cpu_ns;		/* of `synhold run`, so far */
+	uint64_t cpu_ns; /* of `synhold run`, so far */
 };
 
 enum board_end { BOARD_RUNNING, BOARD_ALL_SERVED, BOARD_COLLAPSED, BOARD_OUT_OF_TIME };
@@ -79,31 +80,31 @@ struct board {
 	/* set before the half starts */
 	const struct drill_params *params;
 	bool with_shield;
-	bool measure;			/* measure the capacity first */
-	double capacity[2];		/* connections per second, the two repeats */
-	uint32_t limit_seconds;		/* 0: from the capacity */
+	bool measure;           /* measure the capacity first */
+	double capacity[2];     /* connections per second, the two repeats */
+	uint32_t limit_seconds; /* 0: from the capacity */
 
 	/* written while it runs */
 	struct board_server server;
 	struct board_crowd crowd;
-	struct board_witness witness[2];	/* what the client's side, the server's side saw */
-	uint64_t start_ns;		/* when the storm began; 0 before */
+	struct board_witness witness[2]; /* what the client's side, the server's side saw */
+	uint64_t start_ns;               /* when the storm began; 0 before */
 	uint32_t samples;
 	struct board_sample sample[BOARD_SAMPLES_MAX];
 
 	/* results, by the runner */
 	enum board_end end;
-	uint64_t end_ns;		/* since the storm began */
-	struct board_server server_before;	/* as the storm began */
+	uint64_t end_ns;                   /* since the storm began */
+	struct board_server server_before; /* as the storm began */
 	struct board_server server_after;
-	uint64_t server_waited_ns;	/* runnable, but the CPUs were busy with others */
-	uint64_t syns;			/* sent by the clients, retransmissions included */
-	uint64_t attached_ns;		/* since the storm began; 0: before it */
-	uint32_t attached_served;	/* clients served by then */
-	uint32_t attached_backlog;	/* connections the server had accepted by then, not worked on */
+	uint64_t server_waited_ns; /* runnable, but the CPUs were busy with others */
+	uint64_t syns;             /* sent by the clients, retransmissions included */
+	uint64_t attached_ns;      /* since the storm began; 0: before it */
+	uint32_t attached_served;  /* clients served by then */
+	uint32_t attached_backlog; /* connections the server had accepted by then, not worked on */
 	struct board_shield shield;
-	char shield_note[BOARD_TEXT_MAX];	/* the shield did not end as it should; "" = it did */
-	char error[BOARD_TEXT_MAX];	/* why the half could not be run; "" = it could */
+	char shield_note[BOARD_TEXT_MAX]; /* the shield did not end as it should; "" = it did */
+	char error[BOARD_TEXT_MAX];       /* why the half could not be run; "" = it could */
 	char hint[BOARD_TEXT_MAX];
 
 	struct board_client client[];
@@ -125,6 +126,12 @@ static inline uint64_t board_mix(uint64_t x)
 	return x ^ (x >> 32);
 }
 
+/* Clients that the log has room for: those of the storm, or the ones that measure the capacity. */
+static inline uint32_t board_clients(const struct drill_params *params)
+{
+	return params->clients > BOARD_PROBES_MAX ? params->clients : BOARD_PROBES_MAX;
+}
+
 /* A board for params->clients clients, zeroed. NULL when out of memory. */
 struct board *board_create(const struct drill_params *params);
 void board_destroy(struct board *board);
@@ -142,7 +149,6 @@ double board_ideal_seconds(const struct board *board);
 bool board_capacity_agrees(const struct board *board);
 
 /* Notes why the half cannot go on (first one wins) and what to do about it. Returns -1. */
-int board_fail(struct board *board, const char *hint, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+int board_fail(struct board *board, const char *hint, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

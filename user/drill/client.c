@@ -12,7 +12,7 @@
 
 #include "drill/net.h"
 
-#define CLIENT_START_BATCH 64		/* connects between two looks at the sockets, while all start */
+#define CLIENT_START_BATCH 64 /* connects between two looks at the sockets, while all start */
 
 enum client_state { CLIENT_ASLEEP, CLIENT_CONNECTING, CLIENT_ASKED, CLIENT_SERVED };
 
@@ -46,7 +46,7 @@ static void client_ready(evutil_socket_t fd, short what, void *arg);
 
 static void client_timer_set(struct client *c, uint64_t ns)
 {
-	struct timeval tv = { .tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000 };
+	struct timeval tv = {.tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000};
 
 	evtimer_add(&c->timer, &tv);
 }
@@ -142,9 +142,10 @@ static void client_ready(evutil_socket_t fd, short what, void *arg)
 static void client_connect(struct client *c)
 {
 	const struct drill_params *params = c->crowd->params;
-	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = net_client_addr(c->index) };
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
-				  .sin_port = htons(params->port) };
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = net_client_addr(c->index)};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
+				 .sin_port = htons(params->port)};
 	int on = 1;
 
 	c->state = CLIENT_CONNECTING;

@@ -8,9 +8,9 @@
 #define CLIENT_CROWD_MAX 9000
 
 struct client_job {
-	uint32_t first;			/* index of its first client */
+	uint32_t first; /* index of its first client */
 	uint32_t count;
-	bool closed_loop;		/* measure the capacity: no patience, and again as soon as served */
+	bool closed_loop; /* measure the capacity: no patience, and again as soon as served */
 };
 
 /*

@@ -25,7 +25,7 @@
 
 struct compare {
 	const struct drill_params *params;
-	struct board *board[2];		/* without, with */
+	struct board *board[2]; /* without, with */
 	struct result result[2];
 	bool ran[2];
 	double capacity[2];
@@ -61,10 +61,9 @@ static int compare_prepare(struct compare *c)
 	char dir[256], *slash;
 
 	if (geteuid())
-		return compare_fail(p->json, -EPERM, "run it as root",
-				    "private networks and the shield need root");
+		return compare_fail(p->json, -EPERM, "run it as root", "private networks and the shield need root");
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		struct rlimit more = { .rlim_cur = COMPARE_DESCRIPTORS, .rlim_max = COMPARE_DESCRIPTORS };
+		struct rlimit more = {.rlim_cur = COMPARE_DESCRIPTORS, .rlim_max = COMPARE_DESCRIPTORS};
 
 		limit.rlim_cur = limit.rlim_max;
 		/* Root may raise the hard limit, too, unless it lacks CAP_SYS_RESOURCE. */
@@ -84,8 +83,8 @@ static int compare_prepare(struct compare *c)
 		slash[slash == dir] = '\0';
 	/* Better now than after a minute of storm. */
 	if (access(slash ? dir : ".", W_OK))
-		return compare_fail(p->json, -errno, "name a file elsewhere with --svg",
-				    "cannot write %s: %s", c->svg, strerror(errno));
+		return compare_fail(p->json, -errno, "name a file elsewhere with --svg", "cannot write %s: %s", c->svg,
+				    strerror(errno));
 	return 0;
 }
 
@@ -96,8 +95,8 @@ static int compare_half(struct compare *c, int which)
 	int ret;
 
 	if (!board)
-		return compare_fail(p->json, -ENOMEM, NULL, "cannot map the log of %u clients: %s",
-				    p->clients, strerror(errno));
+		return compare_fail(p->json, -ENOMEM, NULL, "cannot map the log of %u clients: %s", p->clients,
+				    strerror(errno));
 	c->board[which] = board;
 	board->with_shield = which;
 	board->measure = !c->capacity[0];
@@ -107,14 +106,14 @@ static int compare_half(struct compare *c, int which)
 	if (ret == -EINTR)
 		return compare_fail(p->json, -EINTR, NULL, "interrupted, nothing is left behind");
 	if (ret)
-		return compare_fail(p->json, -EIO, board->hint,
-				    "the half %s the shield could not be run: %s",
+		return compare_fail(p->json, -EIO, board->hint, "the half %s the shield could not be run: %s",
 				    which ? "with" : "without", board->error);
 	memcpy(c->capacity, board->capacity, sizeof(c->capacity));
 	if (!board_capacity_agrees(board))
 		return compare_fail(p->json, -EAGAIN, "run it again on a quieter machine",
 				    "inconclusive: two measurements of the server's capacity differ by more "
-				    "than 5 %%: %.1f and %.1f connections/s", c->capacity[0], c->capacity[1]);
+				    "than 5 %%: %.1f and %.1f connections/s",
+				    c->capacity[0], c->capacity[1]);
 	if (result_compute(board, &c->result[which]))
 		return compare_fail(p->json, -ENOMEM, NULL, "out of memory");
 	c->ran[which] = true;
@@ -127,7 +126,7 @@ static int compare_report(struct compare *c, bool must_collapse)
 	char reason[RESULT_REASON_MAX];
 	struct report report = {
 		.params = p,
-		.capacity = { c->capacity[0], c->capacity[1] },
+		.capacity = {c->capacity[0], c->capacity[1]},
 		.without = c->ran[0] ? &c->result[0] : NULL,
 		.with = c->ran[1] ? &c->result[1] : NULL,
 		.shield = c->ran[1] ? &c->board[1]->shield : NULL,
@@ -154,8 +153,7 @@ static int compare_report(struct compare *c, bool must_collapse)
 
 		ret = report_table(&report, stdout);
 		if (ret)
-			return compare_fail(false, ret, NULL, "cannot print the table: %s",
-					    strerror(-ret));
+			return compare_fail(false, ret, NULL, "cannot print the table: %s", strerror(-ret));
 		report_shield(&report, stdout);
 		report_plot(&report, stdout, unicode, colour);
 		printf("picture: %s\n%s: %s\n", c->svg, report.passed ? "PASS" : "FAIL", reason);
@@ -168,14 +166,14 @@ static int compare_report(struct compare *c, bool must_collapse)
 
 static void compare_interrupted(int signal)
 {
-	(void)signal;	/* world_run() sees its wait interrupted */
+	(void)signal; /* world_run() sees its wait interrupted */
 }
 
 /* Blocked except while a world runs, so that none is lost in between. An ignored one (nohup) stays so. */
 static void compare_block(sigset_t *before)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction act = { .sa_handler = compare_interrupted }, old;
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction act = {.sa_handler = compare_interrupted}, old;
 	sigset_t block;
 
 	sigemptyset(&block);
@@ -189,7 +187,7 @@ static void compare_block(sigset_t *before)
 
 int compare_run(const struct drill_params *params, bool must_collapse)
 {
-	struct compare c = { .params = params };
+	struct compare c = {.params = params};
 	sigset_t before;
 	int ret = compare_prepare(&c), turn = -1;
 

@@ -14,7 +14,6 @@ int compare_run(const struct drill_params *params, bool must_collapse);
  * Says on stderr in one line what could not be done and what to do about it (may be NULL), and with --json
  * the same as an object on stdout; code is a negative errno. Returns 1.
  */
-int compare_fail(bool json, int code, const char *hint, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+int compare_fail(bool json, int code, const char *hint, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -24,20 +24,21 @@ static const struct drill *const drills[] = {
 struct drill_args {
 	const char *name;
 	struct drill_params given;
-	unsigned int set;		/* bits of enum params_option */
+	unsigned int set; /* bits of enum params_option */
 	int keys;
 	bool helped;
-	char *bad;			/* what was wrong, for the one line on stderr */
+	char *bad; /* what was wrong, for the one line on stderr */
 };
 
-#define OPTION(name, opt, arg, doc) { name, 0x100 + (opt), arg, 0, doc, 0 }
+#define OPTION(name, opt, arg, doc)                 \
+	{                                           \
+		name, 0x100 + (opt), arg, 0, doc, 0 \
+	}
 
 static const struct argp_option drill_options[] = {
 	OPTION("clients", OPT_CLIENTS, "N", "how many clients reconnect at once (6000)"),
-	OPTION("patience", OPT_PATIENCE, "DURATION",
-	       "how long each waits for the reply before it gives up (5s)"),
-	OPTION("retry", OPT_RETRY, "POLICY",
-	       "and then: now, fixed:S, exp:BASE:MAX, expj:BASE:MAX (fixed:1s)"),
+	OPTION("patience", OPT_PATIENCE, "DURATION", "how long each waits for the reply before it gives up (5s)"),
+	OPTION("retry", OPT_RETRY, "POLICY", "and then: now, fixed:S, exp:BASE:MAX, expj:BASE:MAX (fixed:1s)"),
 	OPTION("rtt", OPT_RTT, "MIN-MAX", "round-trip times of the clients, 0 for none (10ms-100ms)"),
 	OPTION("seconds", OPT_SECONDS, "S", "longest storm of a half (40, or 3.2 times the ideal)"),
 	OPTION("server", OPT_SERVER, "eager|lazy", "accepts at once, or when done with the last (eager)"),
@@ -46,11 +47,11 @@ static const struct argp_option drill_options[] = {
 	OPTION("attach-at", OPT_ATTACH_AT, "DURATION", "attach the shield so long after the storm began"),
 	OPTION("only", OPT_ONLY, "with|without", "run one half only"),
 	OPTION("svg", OPT_SVG, "FILE", "write the picture there (synhold-drill-NAME.svg)"),
+	OPTION("log", OPT_LOG, "FILE", "write what the shield logs there"),
 	OPTION("json", OPT_JSON, NULL, "print one JSON object"),
 	OPTION("port", OPT_PORT, "N", "the protected port (8000)"),
-	{ "help", OPT_HELP, NULL, 0, "print this", -1 },
-	{ 0 }
-};
+	{"help", OPT_HELP, NULL, 0, "print this", -1},
+	{0}};
 
 static int drill_parse(int key, char *arg, struct argp_state *state)
 {
@@ -110,7 +111,8 @@ static char *drill_help(int key, const char *text, void *input)
 	for (size_t i = 0; i < DRILL_COUNT; i++)
 		fprintf(f, "  %-12s %s\n", drills[i]->name, drills[i]->doc);
 	fputs("\nNothing outside its private namespaces is touched. Exit status: 0 the drill passed, "
-	      "1 it failed or could not be run, 2 usage.", f);
+	      "1 it failed or could not be run, 2 usage.",
+	      f);
 	fclose(f);
 	return help;
 }
@@ -144,7 +146,7 @@ static int drill_check_keys(const struct drill_args *args)
 {
 	struct synhold_policy service;
 	struct synhold_global_policy global;
-	struct error err = { 0 };
+	struct error err = {0};
 
 	keys_defaults(&service);
 	keys_global_defaults(&global);
@@ -162,7 +164,7 @@ static int drill_check_keys(const struct drill_args *args)
 int drill_main(int argc, char **argv)
 {
 	char *keys[argc + 1], what[160];
-	struct drill_args args = { .given.keys = keys };
+	struct drill_args args = {.given.keys = keys};
 	const struct drill *drill;
 	struct drill_params params;
 	int ret;

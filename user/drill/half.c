@@ -14,19 +14,19 @@
 #include "drill/world.h"
 
 #define HALF_READY_MS 10000
-#define HALF_STALL_SECONDS 10 /* nobody served for so long while the server works: it never drains */
-#define HALF_STATUS_SAMPLES 10		/* read the shield's status once a second */
+#define HALF_STALL_SECONDS 10  /* nobody served for so long while the server works: it never drains */
+#define HALF_STATUS_SAMPLES 10 /* read the shield's status once a second */
 #define HALF_WARM_UP_NS 1000000000ull
 #define HALF_PROBES_MIN 64
-#define HALF_PROBES_MAX 4096
-#define HALF_LAPS_MIN 1200		/* replies in a measurement of the capacity: noise well below 1 % */
+#define HALF_PROBES_MAX BOARD_PROBES_MAX
+#define HALF_LAPS_MIN 1200 /* replies in a measurement of the capacity: noise well below 1 % */
 #define HALF_WINDOW_MIN_NS 2500000000ull
 #define HALF_WINDOW_MAX_NS 10000000000ull
 #define HALF_LIMIT_SECONDS_MIN 40
 #define HALF_LIMIT_RATIO 3.2
 #define HALF_MEASUREMENTS_MAX 4
-#define HALF_WAN_NICE (-18) /* packets must leave on time, or the delay is not the one asked for */
-#define HALF_SERVER_NICE (-15)		/* the clients are another machine's load, not the server's */
+#define HALF_WAN_NICE (-18)    /* packets must leave on time, or the delay is not the one asked for */
+#define HALF_SERVER_NICE (-15) /* the clients are another machine's load, not the server's */
 
 struct half {
 	struct world *world;
@@ -64,21 +64,30 @@ static uint64_t half_between(uint64_t value, uint64_t min, uint64_t max)
 	return value < min ? min : value > max ? max : value;
 }
 
+/* Until the server is idle again: after a round trip nothing is on its way to it any more. */
+static int half_calm(struct half *h)
+{
+	uint64_t begin = board_now_ns();
+
+	if (half_pause(h, h->board->params->rtt_max_ns))
+		return -1;
+	while (BOARD_GET(h->board->server.open))
+		if (half_pause(h, 10000000) || board_now_ns() - begin > HALF_WINDOW_MAX_NS)
+			return board_fail(h->board, NULL, "the server still holds connections of the measurement");
+	return 0;
+}
+
 /* The capacity: replies a second while more clients than the server can serve ask again as soon as served. */
 static int half_measure(struct half *h, double *capacity)
 {
 	const struct drill_params *params = h->board->params;
 	/* Enough to keep the server busy over two round trips, connect and request, twice over. */
 	uint64_t busy = 4 * (params->rtt_max_ns + 10000000) / params->cost_ns;
-	struct client_job job = { .count = busy, .closed_loop = true };
+	struct client_job job = {.count = half_between(busy, HALF_PROBES_MIN, HALF_PROBES_MAX), .closed_loop = true};
 	uint64_t begin, laps,
-		window = half_between(HALF_LAPS_MIN * params->cost_ns, HALF_WINDOW_MIN_NS,
-				      HALF_WINDOW_MAX_NS);
+		window = half_between(HALF_LAPS_MIN * params->cost_ns, HALF_WINDOW_MIN_NS, HALF_WINDOW_MAX_NS);
 	struct world_actor *crowd;
 
-	job.count = half_between(busy, HALF_PROBES_MIN, HALF_PROBES_MAX);
-	if (job.count > params->clients)
-		job.count = params->clients;
 	crowd = world_spawn(h->world, "probe", WORLD_CLIENTS, 0, client_actor, &job);
 	if (!crowd || world_await(h->world, crowd, 'R', HALF_READY_MS))
 		return -1;
@@ -92,11 +101,8 @@ static int half_measure(struct half *h, double *capacity)
 	laps = BOARD_GET(h->board->crowd.laps) - laps;
 	*capacity = laps * 1e9 / (board_now_ns() - begin);
 	world_tell(crowd, 'S');
-	/* The server must be idle again before the next thing begins. */
-	for (begin = board_now_ns(); BOARD_GET(h->board->server.open);)
-		if (half_pause(h, 10000000) || board_now_ns() - begin > HALF_WINDOW_MAX_NS)
-			return board_fail(h->board, NULL,
-					  "the server still holds connections of the measurement");
+	if (half_calm(h))
+		return -1;
 	if (!laps)
 		return board_fail(h->board, NULL, "the server served nobody while its capacity was measured");
 	return 0;
@@ -112,12 +118,11 @@ static int half_capacity(struct half *h)
 		if (half_measure(h, &board->capacity[1]))
 			return -1;
 	}
-	progress_say("capacity %.1f and %.1f connections/s: %u clients need %.1f s at best",
-		     board->capacity[0], board->capacity[1], board->params->clients,
-		     board_ideal_seconds(board));
+	progress_say("capacity %.1f and %.1f connections/s: %u clients need %.1f s at best", board->capacity[0],
+		     board->capacity[1], board->params->clients, board_ideal_seconds(board));
 	/* Only the storm's own attempts are to be seen in the log. */
 	memset(&board->crowd, 0, sizeof(board->crowd));
-	memset(board->client, 0, board->params->clients * sizeof(board->client[0]));
+	memset(board->client, 0, board_clients(board->params) * sizeof(board->client[0]));
 	return 0;
 }
 
@@ -131,8 +136,7 @@ static int half_gather(struct half *h)
 	for (uint32_t first = 0; left; h->crowds++) {
 		struct client_job *job = &h->job[h->crowds];
 
-		*job = (struct client_job){ .first = first,
-					    .count = left < CLIENT_CROWD_MAX ? left : CLIENT_CROWD_MAX };
+		*job = (struct client_job){.first = first, .count = left < CLIENT_CROWD_MAX ? left : CLIENT_CROWD_MAX};
 		h->crowd[h->crowds] = world_spawn(h->world, "clients", WORLD_CLIENTS, 0, client_actor, job);
 		if (!h->crowd[h->crowds])
 			return -1;
@@ -155,8 +159,7 @@ static int half_attach(struct half *h)
 	if (board->start_ns) {
 		board->attached_ns = board_now_ns() - board->start_ns;
 		board->attached_served = BOARD_GET(board->crowd.served);
-		board->attached_backlog =
-			BOARD_GET(board->server.queue) + BOARD_GET(board->server.accept_queue);
+		board->attached_backlog = BOARD_GET(board->server.queue) + BOARD_GET(board->server.accept_queue);
 	}
 	return 0;
 }
@@ -249,8 +252,8 @@ static int half_storm(struct half *h)
 
 		tick += BOARD_SAMPLE_MS * 1000000;
 		world_sleep_until(tick);
-		if (board->with_shield && !h->shielded &&
-		    tick - board->start_ns >= board->params->attach_at_ns && half_attach(h))
+		if (board->with_shield && !h->shielded && tick - board->start_ns >= board->params->attach_at_ns &&
+		    half_attach(h))
 			return -1;
 		s = half_sample(h);
 		if (world_reap(h->world) || (h->shielded && shield_alive(&h->shield)))
@@ -287,7 +290,7 @@ static int half_close(struct half *h)
 
 static int half_body(struct world *world)
 {
-	struct half h = { .world = world, .board = world->board };
+	struct half h = {.world = world, .board = world->board};
 
 	if (half_open(&h))
 		return -1;

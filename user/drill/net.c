@@ -17,26 +17,23 @@
 /* A burst of every client's SYN has to fit, or the drill would test the queue of its own delay line. */
 #define NET_QUEUE_LEN "200000"
 
-static const char net_server_setup[] =
-	"link set lo up\n"
-	"link set " NET_SHIELD_IFACE " up\n"
-	"addr add 10.99.0.2/24 dev " NET_SHIELD_IFACE "\n"
-	"route add default via 10.99.0.1\n";
+static const char net_server_setup[] = "link set lo up\n"
+				       "link set " NET_SHIELD_IFACE " up\n"
+				       "addr add 10.99.0.2/24 dev " NET_SHIELD_IFACE "\n"
+				       "route add default via 10.99.0.1\n";
 
-static const char net_router_setup[] =
-	"link set lo up\n"
-	"link set down0 up\n"
-	"addr add 10.99.0.1/24 dev down0\n"
-	"link set up0 txqueuelen " NET_QUEUE_LEN " up\n"
-	"addr add 10.98.0.1/30 dev up0\n"
-	"route add 10.10.0.0/15 via 10.98.0.2 dev up0 onlink\n";
+static const char net_router_setup[] = "link set lo up\n"
+				       "link set down0 up\n"
+				       "addr add 10.99.0.1/24 dev down0\n"
+				       "link set up0 txqueuelen " NET_QUEUE_LEN " up\n"
+				       "addr add 10.98.0.1/30 dev up0\n"
+				       "route add 10.10.0.0/15 via 10.98.0.2 dev up0 onlink\n";
 
-static const char net_clients_setup[] =
-	"link set lo up\n"
-	"route add local 10.10.0.0/15 dev lo\n"
-	"link set wan0 txqueuelen " NET_QUEUE_LEN " up\n"
-	"addr add 10.98.0.2/30 dev wan0\n"
-	"route add default via 10.98.0.1 dev wan0 onlink\n";
+static const char net_clients_setup[] = "link set lo up\n"
+					"route add local 10.10.0.0/15 dev lo\n"
+					"link set wan0 txqueuelen " NET_QUEUE_LEN " up\n"
+					"addr add 10.98.0.2/30 dev wan0\n"
+					"route add default via 10.98.0.1 dev wan0 onlink\n";
 
 /* Runs `ip -batch` with the script in the network the caller is in; its complaint becomes the error. */
 static int net_ip(struct world *world, const char *script)
@@ -87,13 +84,12 @@ static void net_sysctl(const char *name, const char *value)
 
 static int net_tun(struct world *world, const char *name)
 {
-	struct ifreq ifr = { .ifr_flags = IFF_TUN | IFF_NO_PI };
+	struct ifreq ifr = {.ifr_flags = IFF_TUN | IFF_NO_PI};
 	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	strcpy(ifr.ifr_name, name);
 	if (fd < 0 || ioctl(fd, TUNSETIFF, &ifr)) {
-		board_fail(world->board, "load the tun module",
-			   "cannot create a TUN device: %s", strerror(errno));
+		board_fail(world->board, "load the tun module", "cannot create a TUN device: %s", strerror(errno));
 		return -1;
 	}
 	return fd;
@@ -107,6 +103,7 @@ static void net_settings(void)
 	net_sysctl("ipv4/conf/default/rp_filter", "0");
 	net_sysctl("ipv4/ip_forward", "1");
 	net_sysctl("core/somaxconn", "4096");
+	net_sysctl("unix/max_dgram_qlen", "512"); /* the shield's reports must not wait for the runner */
 }
 
 /* A network that only this descriptor keeps; the caller is in it afterwards. */
@@ -124,11 +121,10 @@ static int net_here(struct world *world, enum world_net net, bool create)
 static int net_veth(struct world *world, const char *name, const char *peer, enum world_net peer_net)
 {
 	char script[160];
-	int fd = fcntl(world->net[peer_net], F_DUPFD, 64);	/* survives the exec of ip */
+	int fd = fcntl(world->net[peer_net], F_DUPFD, 64); /* survives the exec of ip */
 	int ret;
 
-	snprintf(script, sizeof(script), "link add %s type veth peer name %s netns /proc/self/fd/%d\n",
-		 name, peer, fd);
+	snprintf(script, sizeof(script), "link add %s type veth peer name %s netns /proc/self/fd/%d\n", name, peer, fd);
 	ret = net_ip(world, script);
 	close(fd);
 	return ret;
@@ -144,8 +140,7 @@ int net_build(struct world *world)
 		return -1;
 	world->tun[1] = net_tun(world, "up0");
 	if (world->tun[1] < 0 || net_ip(world, net_router_setup) || world_enter(world, WORLD_CLIENTS) ||
-	    net_ip(world, net_clients_setup) || world_enter(world, WORLD_SERVER) ||
-	    net_ip(world, net_server_setup))
+	    net_ip(world, net_clients_setup) || world_enter(world, WORLD_SERVER) || net_ip(world, net_server_setup))
 		return -1;
 	return 0;
 }
@@ -184,6 +179,6 @@ uint64_t net_syns_sent(const struct world *world)
 	syns = net_counter("/proc/self/net/snmp", "Tcp:", "ActiveOpens") +
 	       net_counter("/proc/self/net/netstat", "TcpExt:", "TCPSynRetrans");
 	if (world_enter(world, WORLD_SERVER))
-		abort();	/* a runner in the wrong network would measure nonsense */
+		abort(); /* a runner in the wrong network would measure nonsense */
 	return syns;
 }

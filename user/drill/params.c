@@ -127,6 +127,12 @@ static int parse_svg(const char *text, struct drill_params *p)
 	return *text ? 0 : -EINVAL;
 }
 
+static int parse_log(const char *text, struct drill_params *p)
+{
+	p->log = text;
+	return *text ? 0 : -EINVAL;
+}
+
 static int parse_json(const char *text, struct drill_params *p)
 {
 	(void)text;
@@ -148,19 +154,20 @@ static const struct {
 	int (*parse)(const char *text, struct drill_params *params);
 	const char *form;
 } params_forms[OPT_COUNT] = {
-	[OPT_CLIENTS] = { parse_clients, "a number from 1 to 65000" },
-	[OPT_PATIENCE] = { parse_patience, "a duration up to 1h, for example 5s" },
-	[OPT_RETRY] = { parse_retry, RETRY_FORMS },
-	[OPT_RTT] = { parse_rtt, "MIN-MAX up to 10s, for example 10ms-100ms, or 0" },
-	[OPT_SECONDS] = { parse_seconds, "a number from 1 to 3600" },
-	[OPT_SERVER] = { parse_server, "eager or lazy" },
-	[OPT_COST] = { parse_cost, "a duration up to 1s, for example 2ms" },
-	[OPT_SEED] = { parse_seed, "a number from 0 to 9223372036854775807" },
-	[OPT_ATTACH_AT] = { parse_attach_at, "a duration up to 1h, for example 30s" },
-	[OPT_ONLY] = { parse_only, "with or without" },
-	[OPT_SVG] = { parse_svg, "a file name" },
-	[OPT_JSON] = { parse_json, "" },
-	[OPT_PORT] = { parse_port, "a port from 1 to 65535" },
+	[OPT_CLIENTS] = {parse_clients, "a number from 1 to 65000"},
+	[OPT_PATIENCE] = {parse_patience, "a duration up to 1h, for example 5s"},
+	[OPT_RETRY] = {parse_retry, RETRY_FORMS},
+	[OPT_RTT] = {parse_rtt, "MIN-MAX up to 10s, for example 10ms-100ms, or 0"},
+	[OPT_SECONDS] = {parse_seconds, "a number from 1 to 3600"},
+	[OPT_SERVER] = {parse_server, "eager or lazy"},
+	[OPT_COST] = {parse_cost, "a duration up to 1s, for example 2ms"},
+	[OPT_SEED] = {parse_seed, "a number from 0 to 9223372036854775807"},
+	[OPT_ATTACH_AT] = {parse_attach_at, "a duration up to 1h, for example 30s"},
+	[OPT_ONLY] = {parse_only, "with or without"},
+	[OPT_SVG] = {parse_svg, "a file name"},
+	[OPT_LOG] = {parse_log, "a file name"},
+	[OPT_JSON] = {parse_json, ""},
+	[OPT_PORT] = {parse_port, "a port from 1 to 65535"},
 };
 
 int params_set(struct drill_params *params, enum params_option option, const char *text)
@@ -175,7 +182,11 @@ const char *params_form(enum params_option option)
 
 void params_merge(struct drill_params *p, const struct drill_params *given, unsigned int set)
 {
-#define PARAMS_TAKE(opt, field) do { if (set & 1u << (opt)) p->field = given->field; } while (0)
+#define PARAMS_TAKE(opt, field)                  \
+	do {                                     \
+		if (set & 1u << (opt))           \
+			p->field = given->field; \
+	} while (0)
 	PARAMS_TAKE(OPT_CLIENTS, clients);
 	PARAMS_TAKE(OPT_PATIENCE, patience_ns);
 	PARAMS_TAKE(OPT_RETRY, retry);
@@ -188,6 +199,7 @@ void params_merge(struct drill_params *p, const struct drill_params *given, unsi
 	PARAMS_TAKE(OPT_ATTACH_AT, attach_at_ns);
 	PARAMS_TAKE(OPT_ONLY, only);
 	PARAMS_TAKE(OPT_SVG, svg);
+	PARAMS_TAKE(OPT_LOG, log);
 	PARAMS_TAKE(OPT_JSON, json);
 	PARAMS_TAKE(OPT_PORT, port);
 #undef PARAMS_TAKE

@@ -17,20 +17,21 @@ enum drill_only { DRILL_BOTH, DRILL_ONLY_WITHOUT, DRILL_ONLY_WITH };
 struct drill_params {
 	const char *name;
 	uint32_t clients;
-	uint64_t patience_ns;		/* from connect() to the first byte of the reply */
+	uint64_t patience_ns; /* from connect() to the first byte of the reply */
 	struct retry_policy retry;
 	uint64_t rtt_min_ns;
-	uint64_t rtt_max_ns;		/* 0: no delay */
-	uint64_t cost_ns;		/* CPU time the server spends on each connection */
-	bool lazy;			/* server: accept only when done with the last */
-	uint32_t seconds;		/* longest storm of a half; 0: from the ideal */
-	uint64_t attach_at_ns;		/* the shield comes this long after the storm began; 0: before it */
+	uint64_t rtt_max_ns;   /* 0: no delay */
+	uint64_t cost_ns;      /* CPU time the server spends on each connection */
+	bool lazy;             /* server: accept only when done with the last */
+	uint32_t seconds;      /* longest storm of a half; 0: from the ideal */
+	uint64_t attach_at_ns; /* the shield comes this long after the storm began; 0: before it */
 	uint64_t seed;
 	uint16_t port;
 	enum drill_only only;
 	bool json;
-	const char *svg;		/* NULL: the drill's own name */
-	char **keys;			/* key=value for `synhold run`, NULL at the end */
+	const char *svg; /* NULL: the drill's own name */
+	const char *log; /* where the shield's own log goes; NULL: nowhere */
+	char **keys;     /* key=value for `synhold run`, NULL at the end */
 };
 
 enum params_option {
@@ -45,6 +46,7 @@ enum params_option {
 	OPT_ATTACH_AT,
 	OPT_ONLY,
 	OPT_SVG,
+	OPT_LOG,
 	OPT_JSON,
 	OPT_PORT,
 	OPT_COUNT

@@ -5,7 +5,7 @@
 
 #define PLOT_COLUMNS 64
 #define PLOT_ROWS 12
-#define PLOT_DOTS_X (PLOT_COLUMNS * 2)	/* a braille character is 2 x 4 dots */
+#define PLOT_DOTS_X (PLOT_COLUMNS * 2) /* a braille character is 2 x 4 dots */
 #define PLOT_DOTS_Y (PLOT_ROWS * 4)
 
 enum plot_line { PLOT_NONE, PLOT_IDEAL, PLOT_WITHOUT, PLOT_WITH, PLOT_LINES };
@@ -15,24 +15,22 @@ static const struct {
 	const char *colour;
 	char ascii;
 } plot_lines[PLOT_LINES] = {
-	[PLOT_IDEAL] = { "ideal", "\033[90m", '.' },
-	[PLOT_WITHOUT] = { "without the shield", "\033[31m", 'o' },
-	[PLOT_WITH] = { "with it", "\033[32m", '#' },
+	[PLOT_IDEAL] = {"ideal", "\033[90m", '.'},
+	[PLOT_WITHOUT] = {"without the shield", "\033[31m", 'o'},
+	[PLOT_WITH] = {"with it", "\033[32m", '#'},
 };
 
 struct plot {
 	double span_s;
 	uint32_t clients;
 	unsigned char dots[PLOT_ROWS][PLOT_COLUMNS];
-	unsigned char line[PLOT_ROWS][PLOT_COLUMNS];	/* the line that a cell shows: the last one drawn */
+	unsigned char line[PLOT_ROWS][PLOT_COLUMNS]; /* the line that a cell shows: the last one drawn */
 };
 
 static void plot_dot(struct plot *p, int x, int y, enum plot_line line)
 {
 	/* Bits of U+2800: dots 1-3 and 7 in the left column, 4-6 and 8 in the right one, from the top. */
-	static const unsigned char bit[4][2] = {
-		{ 0x01, 0x08 }, { 0x02, 0x10 }, { 0x04, 0x20 }, { 0x40, 0x80 }
-	};
+	static const unsigned char bit[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 	int up = PLOT_DOTS_Y - 1 - y;
 
 	if (x < 0 || x >= PLOT_DOTS_X || up < 0 || up >= PLOT_DOTS_Y)
@@ -88,7 +86,7 @@ static void plot_cell(const struct plot *p, FILE *out, int row, int column, bool
 	}
 	if (colour)
 		fputs(plot_lines[line].colour, out);
-	if (unicode)	/* U+2800 + dots in UTF-8 */
+	if (unicode) /* U+2800 + dots in UTF-8 */
 		fprintf(out, "\xe2%c%c", 0xa0 | dots >> 6, 0x80 | (dots & 0x3f));
 	else
 		fputc(plot_lines[line].ascii, out);
@@ -115,8 +113,8 @@ static void plot_words(FILE *out, const struct result *r, const char *name)
 	if (r->served == r->clients)
 		fprintf(out, "        %s: all %u after %.1f s\n", name, r->clients, r->drain_s);
 	else
-		fprintf(out, "        %s: %u, the last after %.1f s, then none until %.1f s\n", name,
-			r->served, r->drain_s, r->lasted_s);
+		fprintf(out, "        %s: %u, the last after %.1f s, then none until %.1f s\n", name, r->served,
+			r->drain_s, r->lasted_s);
 }
 
 void report_plot(const struct report *report, FILE *out, bool unicode, bool colour)

@@ -39,11 +39,10 @@ void progress_show(const struct board *board, const struct board_sample *now)
 		return;
 	if (now->held >= 0)
 		snprintf(held, sizeof(held), "  %6d held", now->held);
-	fprintf(stderr, "%s%-7s  %5.1f s  %6u of %u served  %5.0f/s  %6u in the server's queue%s%s",
-		tty ? "\r" : "", board->with_shield ? "with" : "without", now->t, now->served,
-		board->params->clients, since > 0 ? (now->served - progress_last.served) / since : 0,
-		BOARD_GET(board->server.queue) + BOARD_GET(board->server.accept_queue), held,
-		tty ? "\033[K" : "\n");
+	fprintf(stderr, "%s%-7s  %5.1f s  %6u of %u served  %5.0f/s  %6u in the server's queue%s%s", tty ? "\r" : "",
+		board->with_shield ? "with" : "without", now->t, now->served, board->params->clients,
+		since > 0 ? (now->served - progress_last.served) / since : 0,
+		BOARD_GET(board->server.queue) + BOARD_GET(board->server.accept_queue), held, tty ? "\033[K" : "\n");
 	progress_open = tty;
 	progress_last = *now;
 	if (end)

@@ -117,30 +117,30 @@ static const struct {
 	report_cell cell;
 	bool late_only;
 } report_rows[] = {
-	{ "clients served", cell_served, false },
-	{ "drain time", cell_drain, false },
-	{ "ideal", cell_ideal, false },
-	{ "ratio", cell_ratio, false },
-	{ "drain from attach", cell_late, true },
-	{ "server's backlog at attach", cell_backlog, true },
-	{ "ratio from attach, backlog aside", cell_late_ratio, true },
-	{ "connections worked on in vain", cell_vain, false },
-	{ "work wasted", cell_wasted, false },
-	{ "server waited for a CPU", cell_waited, false },
-	{ "wait of the served, p50", cell_p50, false },
-	{ "wait of the served, p99", cell_p99, false },
-	{ "attempts out of patience", cell_impatient, false },
-	{ "attempts refused or reset", cell_refused, false },
-	{ "served, then cut off", cell_lost, false },
-	{ "SYNs sent", cell_syns, false },
-	{ "witness: longest stall", cell_stall, false },
-	{ "witness: bytes lost / altered", cell_bytes, false },
+	{"clients served", cell_served, false},
+	{"drain time", cell_drain, false},
+	{"ideal", cell_ideal, false},
+	{"ratio", cell_ratio, false},
+	{"drain from attach", cell_late, true},
+	{"server's backlog at attach", cell_backlog, true},
+	{"ratio from attach, backlog aside", cell_late_ratio, true},
+	{"connections worked on in vain", cell_vain, false},
+	{"work wasted", cell_wasted, false},
+	{"server waited for a CPU", cell_waited, false},
+	{"wait of the served, p50", cell_p50, false},
+	{"wait of the served, p99", cell_p99, false},
+	{"attempts out of patience", cell_impatient, false},
+	{"attempts refused or reset", cell_refused, false},
+	{"served, then cut off", cell_lost, false},
+	{"SYNs sent", cell_syns, false},
+	{"witness: longest stall", cell_stall, false},
+	{"witness: bytes lost / altered", cell_bytes, false},
 };
 
 int report_table(const struct report *report, FILE *out)
 {
-	const struct result *halves[] = { report->without, report->with };
-	static const char *const names[] = { "WITHOUT", "WITH" };
+	const struct result *halves[] = {report->without, report->with};
+	static const char *const names[] = {"WITHOUT", "WITH"};
 	struct libscols_table *table = scols_new_table();
 	int ret = table ? 0 : -ENOMEM;
 
@@ -186,6 +186,5 @@ void report_shield(const struct report *report, FILE *out)
 		"\nhandshakes: %" PRIu64 " started: %" PRIu64 " settled, %" PRIu64 " abandoned, %" PRIu64
 		" expired; the window ended at %" PRId64 "; %.1f s of CPU\n",
 		s->seen, s->admitted, s->held_syns, s->dropped, s->rejected, s->entered, s->released, s->discarded,
-		s->held_peak, s->started, s->settled, s->abandoned, s->expired, s->window,
-		s->cpu_ns / 1e9);
+		s->held_peak, s->started, s->settled, s->abandoned, s->expired, s->window, s->cpu_ns / 1e9);
 }

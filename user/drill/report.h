@@ -14,7 +14,7 @@ struct report {
 	double capacity[2];
 	const struct result *without;
 	const struct result *with;
-	const struct board_shield *shield;	/* of the half with it */
+	const struct board_shield *shield; /* of the half with it */
 	const char *shield_note;
 	bool passed;
 	const char *reason;

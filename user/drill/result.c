@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static int result_order(const void *a, const void *b)
 {
 	float x = *(const float *)a, y = *(const float *)b;
@@ -127,18 +126,16 @@ static void result_story(const struct result *r, char *text, size_t size)
 {
 	if (r->served < r->clients)
 		snprintf(text, size,
-			 "served %u of %u in %.1f s (ideal %.1f s), %" PRIu64
-			 " connections worked on in vain",
+			 "served %u of %u in %.1f s (ideal %.1f s), %" PRIu64 " connections worked on in vain",
 			 r->served, r->clients, r->lasted_s, r->ideal_s, r->vain);
 	else if (r->late)
 		snprintf(text, size,
 			 "drained %.1f s after it attached: %.1f s for what the server had accepted, the "
 			 "rest %.2f x the ideal of %.1f s (at most %.1f x)",
-			 r->late_drain_s, r->late_backlog_s, r->late_ratio, r->ideal_s,
-			 RESULT_LATE_RATIO_MAX);
+			 r->late_drain_s, r->late_backlog_s, r->late_ratio, r->ideal_s, RESULT_LATE_RATIO_MAX);
 	else
-		snprintf(text, size, "drained in %.1f s, %.2f x the ideal of %.1f s (at most %.1f x)",
-			 r->drain_s, r->ratio, r->ideal_s, RESULT_RATIO_MAX);
+		snprintf(text, size, "drained in %.1f s, %.2f x the ideal of %.1f s (at most %.1f x)", r->drain_s,
+			 r->ratio, r->ideal_s, RESULT_RATIO_MAX);
 }
 
 bool result_judge(const struct result *without, const struct result *with, bool must_collapse,
@@ -149,25 +146,23 @@ bool result_judge(const struct result *without, const struct result *with, bool 
 	if (with) {
 		result_story(with, story, sizeof(story));
 		if (result_incident(with)) {
-			snprintf(reason, RESULT_REASON_MAX,
-				 "the shield did not prevent the incident: with it %s", story);
+			snprintf(reason, RESULT_REASON_MAX, "the shield did not prevent the incident: with it %s",
+				 story);
 			return false;
 		}
-		if (with->lost || with->witness_broken || with->witness_lost_bytes ||
-		    with->witness_corrupt_bytes) {
+		if (with->lost || with->witness_broken || with->witness_lost_bytes || with->witness_corrupt_bytes) {
 			snprintf(reason, RESULT_REASON_MAX,
 				 "established connections did not survive: %" PRIu64
-				 " served clients cut off, witness %s, %" PRIu64 " bytes lost, %" PRIu64
-				 " altered",
-				 with->lost, with->witness_broken ? "cut off" : "alive",
-				 with->witness_lost_bytes, with->witness_corrupt_bytes);
+				 " served clients cut off, witness %s, %" PRIu64 " bytes lost, %" PRIu64 " altered",
+				 with->lost, with->witness_broken ? "cut off" : "alive", with->witness_lost_bytes,
+				 with->witness_corrupt_bytes);
 			return false;
 		}
 	}
 	if (without && must_collapse && !result_incident(without)) {
 		result_story(without, story, sizeof(story));
-		snprintf(reason, RESULT_REASON_MAX,
-			 "the storm did not melt the server: without the shield it %s", story);
+		snprintf(reason, RESULT_REASON_MAX, "the storm did not melt the server: without the shield it %s",
+			 story);
 		return false;
 	}
 	if (with)

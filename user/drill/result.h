@@ -15,28 +15,28 @@ struct result {
 	enum board_end end;
 	uint32_t clients;
 	uint32_t served;
-	double drain_s;			/* until the last client was served; meaningless unless all were */
+	double drain_s; /* until the last client was served; meaningless unless all were */
 	double ideal_s;
-	double ratio;			/* drain_s / ideal_s */
+	double ratio; /* drain_s / ideal_s */
 	double lasted_s;
-	uint64_t worked;		/* connections the server spent its work on */
-	uint64_t vain;			/* of those, for clients that were not there any more */
+	uint64_t worked; /* connections the server spent its work on */
+	uint64_t vain;   /* of those, for clients that were not there any more */
 	double wasted_percent;
-	double server_waited_s;		/* for a CPU */
-	double wait_p50_s;		/* of the served, since their first attempt */
+	double server_waited_s; /* for a CPU */
+	double wait_p50_s;      /* of the served, since their first attempt */
 	double wait_p99_s;
 	uint64_t impatient, refused, lost;
 	uint64_t syns;
-	double stall_ms;		/* the witness's longest, of either end */
+	double stall_ms; /* the witness's longest, of either end */
 	uint64_t witness_lost_bytes, witness_corrupt_bytes;
 	bool witness_broken;
 	/* where the shield came late */
 	bool late;
-	double late_drain_s;		/* from then until the last client was served */
-	double late_ideal_s;		/* for the clients not served by then alone */
-	double late_backlog_s;		/* for the connections the server had accepted by then */
-	double late_ratio;		/* (late_drain_s - late_backlog_s) / ideal_s */
-	uint32_t curve_points;		/* served clients over time, ascending */
+	double late_drain_s;   /* from then until the last client was served */
+	double late_ideal_s;   /* for the clients not served by then alone */
+	double late_backlog_s; /* for the connections the server had accepted by then */
+	double late_ratio;     /* (late_drain_s - late_backlog_s) / ideal_s */
+	uint32_t curve_points; /* served clients over time, ascending */
 	float *curve_s;
 };
 

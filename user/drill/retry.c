@@ -15,10 +15,10 @@ static const struct {
 	enum retry_kind kind;
 	int fields;
 } retry_kinds[] = {
-	{ "now", RETRY_NOW, 0 },
-	{ "fixed", RETRY_FIXED, 1 },
-	{ "exp", RETRY_EXP, 2 },
-	{ "expj", RETRY_EXP_JITTER, 2 },
+	{"now", RETRY_NOW, 0},
+	{"fixed", RETRY_FIXED, 1},
+	{"exp", RETRY_EXP, 2},
+	{"expj", RETRY_EXP_JITTER, 2},
 };
 
 /* Plain seconds are accepted here, and only here: `fixed:1` is how everybody writes a retry interval. */
@@ -40,8 +40,8 @@ int retry_parse(const char *text, struct retry_policy *policy)
 	size_t name_len = strcspn(text, ":");
 
 	for (size_t i = 0; i < sizeof(retry_kinds) / sizeof(retry_kinds[0]); i++) {
-		struct retry_policy p = { .kind = retry_kinds[i].kind };
-		uint64_t *field[2] = { &p.base_ns, &p.max_ns };
+		struct retry_policy p = {.kind = retry_kinds[i].kind};
+		uint64_t *field[2] = {&p.base_ns, &p.max_ns};
 		const char *at = text + name_len;
 
 		if (strlen(retry_kinds[i].name) != name_len || strncmp(text, retry_kinds[i].name, name_len))

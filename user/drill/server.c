@@ -18,8 +18,8 @@
 
 #define SERVER_EVENTS 256
 #define SERVER_SPARE_FDS 64
-#define SERVER_LOOK_EVERY 16		/* connections between two looks at the kernel's queue */
-#define SERVER_REQUEST_WAIT_MS 1000	/* lazy: for a request that comes after its connection */
+#define SERVER_LOOK_EVERY 16        /* connections between two looks at the kernel's queue */
+#define SERVER_REQUEST_WAIT_MS 1000 /* lazy: for a request that comes after its connection */
 
 enum server_state { SERVER_FREE, SERVER_AWAITING, SERVER_QUEUED, SERVER_DONE };
 
@@ -29,11 +29,11 @@ struct server {
 	struct board_server *out;
 	int ep;
 	int listener;
-	bool listening;			/* the listener is in the epoll set */
+	bool listening; /* the listener is in the epoll set */
 	uint32_t max;
 	uint32_t open;
-	uint8_t *state;			/* by descriptor */
-	int *queue;			/* ring of `max` descriptors whose work is to be done */
+	uint8_t *state; /* by descriptor */
+	int *queue;     /* ring of `max` descriptors whose work is to be done */
 	uint32_t head, queued;
 };
 
@@ -61,7 +61,7 @@ static void server_spend(uint64_t ns)
 
 static void server_watch_listener(struct server *s, bool on)
 {
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = s->listener };
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = s->listener};
 
 	if (on == s->listening)
 		return;
@@ -121,7 +121,7 @@ static int server_accept(struct server *s, bool *again)
 	BOARD_SET(s->out->open, ++s->open);
 	s->state[fd] = SERVER_AWAITING;
 	epoll_ctl(s->ep, EPOLL_CTL_ADD, fd,
-		  &(struct epoll_event){ .events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = fd });
+		  &(struct epoll_event){.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = fd});
 	return fd;
 }
 
@@ -204,7 +204,7 @@ static void server_lazy(struct server *s)
 	server_poll(s, fd < 0 && !s->queued ? -1 : 0);
 	if (fd >= 0 && s->state[fd] == SERVER_AWAITING) {
 		/* As a worker that blocks in read() does. */
-		if (poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, SERVER_REQUEST_WAIT_MS) == 1)
+		if (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, SERVER_REQUEST_WAIT_MS) == 1)
 			server_read(s, fd);
 		else
 			server_close(s, fd);
@@ -219,7 +219,7 @@ static void server_lazy(struct server *s)
 
 static int server_listen(struct server *s)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(s->params->port) };
+	struct sockaddr_in addr = {.sin_family = AF_INET, .sin_port = htons(s->params->port)};
 
 	s->ep = epoll_create1(EPOLL_CLOEXEC);
 	s->listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -237,9 +237,10 @@ static int server_listen(struct server *s)
 
 int server_actor(struct world *world, int ctl, const void *arg)
 {
-	struct server s = { .world = world, .params = world->board->params, .out = &world->board->server };
+	struct server s = {.world = world, .params = world->board->params, .out = &world->board->server};
 
 	(void)arg;
+	world_roam(world);
 	if (server_listen(&s) || write(ctl, "R", 1) != 1)
 		return 1;
 	for (uint32_t turn = 0;; turn++) {

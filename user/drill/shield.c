@@ -2,6 +2,7 @@
 #include "drill/shield.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
 #include <stdio.h>
@@ -23,15 +24,16 @@
 #define SHIELD_NOTIFY "/run/synhold-drill-notify"
 #define SHIELD_ARGS_MAX 64
 
-/* Starts this program again with the given arguments; out and err become its stdout and stderr. */
-static pid_t shield_exec(char *const args[], int out, int err)
+/* Starts this program again with the given arguments; its stdout goes to out, its stderr to the log. */
+static pid_t shield_exec(const struct shield *shield, char *const args[], int out)
 {
 	pid_t pid = fork();
 
 	if (pid)
 		return pid;
 	dup2(out, 1);
-	dup2(err, 2);
+	dup2(shield->log, 2);
+	world_roam(shield->world);
 	unsetenv("SYNHOLD_INSTANCE");
 	execv("/proc/self/exe", args);
 	_exit(127);
@@ -45,8 +47,7 @@ static const char *shield_last_words(const struct shield *shield)
 	off_t end = lseek(shield->log, 0, SEEK_END);
 	char *line;
 
-	len = pread(shield->log, said, sizeof(said) - 1,
-		    end > (off_t)sizeof(said) - 1 ? end - sizeof(said) + 1 : 0);
+	len = pread(shield->log, said, sizeof(said) - 1, end > (off_t)sizeof(said) - 1 ? end - sizeof(said) + 1 : 0);
 	said[len > 0 ? len : 0] = '\0';
 	while (len > 0 && said[len - 1] == '\n')
 		said[--len] = '\0';
@@ -59,26 +60,24 @@ static int shield_ended(struct shield *shield, int status)
 	shield->pid = 0;
 	return board_fail(shield->world->board, NULL, "`synhold run` ended with %s %d: %s",
 			  WIFEXITED(status) ? "status" : "signal",
-			  WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
-			  shield_last_words(shield));
+			  WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), shield_last_words(shield));
 }
 
 /* Waits for READY=1, as systemd would. */
-static int shield_await_ready(struct shield *shield, int notify)
+static int shield_await_ready(struct shield *shield)
 {
 	uint64_t until = board_now_ns() + SHIELD_READY_MS * 1000000ull;
 	int pidfd = syscall(SYS_pidfd_open, shield->pid, 0), status = 0;
 	char message[512];
 
 	for (;;) {
-		struct pollfd p[2] = { { .fd = notify, .events = POLLIN },
-				       { .fd = pidfd, .events = POLLIN } };
+		struct pollfd p[2] = {{.fd = shield->notify, .events = POLLIN}, {.fd = pidfd, .events = POLLIN}};
 		uint64_t now = board_now_ns();
 
 		if (now >= until || poll(p, 2, (until - now) / 1000000 + 1) <= 0)
 			break;
 		if (p[0].revents) {
-			ssize_t len = recv(notify, message, sizeof(message) - 1, MSG_DONTWAIT);
+			ssize_t len = recv(shield->notify, message, sizeof(message) - 1, MSG_DONTWAIT);
 
 			message[len > 0 ? len : 0] = '\0';
 			if (strstr(message, "READY=1")) {
@@ -96,36 +95,48 @@ static int shield_await_ready(struct shield *shield, int notify)
 			  SHIELD_READY_MS / 1000, shield_last_words(shield));
 }
 
+/* Appending: `run` and `detach` write to it, each with a position of its own. */
+static int shield_open_log(const char *path)
+{
+	if (!path)
+		return memfd_create("shield", MFD_CLOEXEC);
+	return open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+}
+
 int shield_start(struct world *world, struct shield *shield)
 {
 	const struct drill_params *params = world->board->params;
-	struct sockaddr_un addr = { .sun_family = AF_UNIX, .sun_path = SHIELD_NOTIFY };
-	char port[8], *args[SHIELD_ARGS_MAX] = { "synhold", "--instance", "drill", "run", NET_SHIELD_IFACE,
-						 "--port", port };
-	int notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), n = 7, ret;
+	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = SHIELD_NOTIFY};
+	char port[8],
+		*args[SHIELD_ARGS_MAX] = {"synhold", "--instance", "drill", "run", NET_SHIELD_IFACE, "--port", port};
+	int n = 7;
 
 	snprintf(port, sizeof(port), "%u", params->port);
 	for (char **key = params->keys; key && *key && n < SHIELD_ARGS_MAX - 1; key++)
 		args[n++] = *key;
-	*shield = (struct shield){ .world = world, .log = memfd_create("shield", MFD_CLOEXEC) };
-	if (shield->log < 0 || notify < 0 || bind(notify, (struct sockaddr *)&addr, sizeof(addr)))
-		return board_fail(world->board, NULL, "cannot create the socket for READY=1: %s",
-				  strerror(errno));
+	*shield = (struct shield){.world = world, .log = shield_open_log(params->log)};
+	if (shield->log < 0)
+		return board_fail(world->board, NULL, "cannot write %s: %s",
+				  params->log ? params->log : "the shield's log", strerror(errno));
+	shield->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (shield->notify < 0 || bind(shield->notify, (struct sockaddr *)&addr, sizeof(addr)))
+		return board_fail(world->board, NULL, "cannot create the socket for READY=1: %s", strerror(errno));
 	setenv("NOTIFY_SOCKET", SHIELD_NOTIFY, 1);
-	shield->pid = shield_exec(args, shield->log, shield->log);
+	shield->pid = shield_exec(shield, args, shield->log);
 	unsetenv("NOTIFY_SOCKET");
-	ret = shield->pid < 0 ?
-		      board_fail(world->board, NULL, "cannot start `synhold run`: %s", strerror(errno)) :
-		      shield_await_ready(shield, notify);
-	close(notify);
-	unlink(SHIELD_NOTIFY);
-	return ret;
+	if (shield->pid < 0)
+		return board_fail(world->board, NULL, "cannot start `synhold run`: %s", strerror(errno));
+	return shield_await_ready(shield);
 }
 
 int shield_alive(struct shield *shield)
 {
+	char message[512];
 	int status;
 
+	/* What nobody reads would fill the socket and block the daemon in its next report. */
+	while (recv(shield->notify, message, sizeof(message), MSG_DONTWAIT) >= 0)
+		;
 	if (waitpid(shield->pid, &status, WNOHANG) == shield->pid)
 		return shield_ended(shield, status);
 	return 0;
@@ -142,7 +153,7 @@ static uint64_t shield_sum(const json_t *object)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach((json_t *)object, key, value)
+	json_object_foreach ((json_t *)object, key, value)
 		sum += json_integer_value(value);
 	return sum;
 }
@@ -195,15 +206,15 @@ static uint64_t shield_cpu_ns(const struct shield *shield)
 
 int shield_read(struct shield *shield)
 {
-	char *args[] = { "synhold", "--instance", "drill", "status", "--json", NULL }, text[65536];
+	char *args[] = {"synhold", "--instance", "drill", "status", "--json", NULL}, text[65536];
 	int out = memfd_create("status", MFD_CLOEXEC), status, ret;
 	ssize_t len;
 	pid_t pid;
 
 	if (out < 0)
 		return -errno;
-	pid = shield_exec(args, out, shield->log);
-	ret = pid < 0 ? -errno : world_wait(shield->world, pid, SHIELD_STATUS_MS, &status);
+	pid = shield_exec(shield, args, out);
+	ret = pid < 0 ? -errno : world_wait(pid, SHIELD_STATUS_MS, &status);
 	if (ret == -ETIMEDOUT)
 		kill(pid, SIGKILL);
 	len = pread(out, text, sizeof(text), 0);
@@ -220,28 +231,26 @@ static void shield_complain(struct shield *shield, const char *what, int ret, in
 	struct board *board = shield->world->board;
 
 	if (ret)
-		snprintf(board->shield_note, sizeof(board->shield_note), "%s did not end: %s", what,
-			 strerror(-ret));
+		snprintf(board->shield_note, sizeof(board->shield_note), "%s did not end: %s", what, strerror(-ret));
 	else if (status)
-		snprintf(board->shield_note, sizeof(board->shield_note), "%s ended with %s %d: %.160s",
-			 what, WIFEXITED(status) ? "status" : "signal",
-			 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
-			 shield_last_words(shield));
+		snprintf(board->shield_note, sizeof(board->shield_note), "%s ended with %s %d: %.160s", what,
+			 WIFEXITED(status) ? "status" : "signal",
+			 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status), shield_last_words(shield));
 }
 
 void shield_stop(struct shield *shield)
 {
-	char *args[] = { "synhold", "--instance", "drill", "detach", "--all", NULL };
+	char *args[] = {"synhold", "--instance", "drill", "detach", "--all", NULL};
 	int status = 0, ret;
 	pid_t pid;
 
 	if (shield->pid <= 0)
 		return;
 	kill(shield->pid, SIGTERM);
-	ret = world_wait(shield->world, shield->pid, SHIELD_END_MS, &status);
+	ret = world_wait(shield->pid, SHIELD_END_MS, &status);
 	shield_complain(shield, "`synhold run`, told to stop,", ret, status);
 	shield->pid = 0;
-	pid = shield_exec(args, shield->log, shield->log);
-	ret = pid < 0 ? -errno : world_wait(shield->world, pid, SHIELD_END_MS, &status);
+	pid = shield_exec(shield, args, shield->log);
+	ret = pid < 0 ? -errno : world_wait(pid, SHIELD_END_MS, &status);
 	shield_complain(shield, "`synhold detach --all`", ret, status);
 }

@@ -7,8 +7,9 @@
 /* The shield as its users know it: this program's own command line, in the server's network. */
 struct shield {
 	struct world *world;
-	pid_t pid;			/* of `synhold run`; 0: not running */
-	int log;			/* what it has said */
+	pid_t pid;  /* of `synhold run`; 0: not running */
+	int log;    /* what it has said */
+	int notify; /* socket that it reports to, as to systemd */
 };
 
 /* Starts `synhold run` and waits until it is ready. Returns 0, or -1 with board->error set. */

@@ -9,10 +9,10 @@
 #define SVG_WIDTH 900
 #define SVG_HEIGHT 420
 #define SVG_LEFT 72
-#define SVG_RIGHT 690			/* labels of the curves stand to the right of it */
+#define SVG_RIGHT 690 /* labels of the curves stand to the right of it */
 #define SVG_TOP 100
 #define SVG_BOTTOM 352
-#define SVG_POINTS 320			/* in a curve at most: half a pixel each is enough */
+#define SVG_POINTS 320 /* in a curve at most: half a pixel each is enough */
 
 /* Colours keep their contrast on a white and on a dark page; dashes tell lines apart without colour. */
 static const char svg_head[] =
@@ -48,12 +48,11 @@ static double svg_y(const struct svg *svg, double served)
 	return SVG_BOTTOM - (double)(SVG_BOTTOM - SVG_TOP) * served / svg->clients;
 }
 
-static void svg_text(const struct svg *svg, double x, double y, int size, const char *class,
-		     const char *anchor, const char *text)
+static void svg_text(const struct svg *svg, double x, double y, int size, const char *class, const char *anchor,
+		     const char *text)
 {
-	fprintf(svg->out,
-		"<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" class=\"%s\" text-anchor=\"%s\">%s</text>\n",
-		x, y, size, class, anchor, text);
+	fprintf(svg->out, "<text x=\"%.1f\" y=\"%.1f\" font-size=\"%d\" class=\"%s\" text-anchor=\"%s\">%s</text>\n", x,
+		y, size, class, anchor, text);
 }
 
 /* A step that gives 4 to 8 round labels: 1, 2 or 5 times a power of ten. */
@@ -87,15 +86,15 @@ static void svg_axes(const struct svg *svg)
 	for (double served = 0; served <= svg->clients * 1.0001; served += step) {
 		double y = svg_y(svg, served);
 
-		fprintf(svg->out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n",
-			SVG_LEFT, SVG_RIGHT, y, y, served > 0 ? "grid" : "axis");
+		fprintf(svg->out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", SVG_LEFT,
+			SVG_RIGHT, y, y, served > 0 ? "grid" : "axis");
 		svg_number(served + 0.5, text, sizeof(text));
 		svg_text(svg, SVG_LEFT - 10, y + 4, 12, "dim", "end", text);
 	}
 	step = svg_step(svg->span_s);
 	for (double t = 0; t <= svg->span_s * 1.0001; t += step) {
-		fprintf(svg->out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" class=\"axis\"/>\n",
-			svg_x(svg, t), svg_x(svg, t), SVG_BOTTOM, SVG_BOTTOM + 5);
+		fprintf(svg->out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" class=\"axis\"/>\n", svg_x(svg, t),
+			svg_x(svg, t), SVG_BOTTOM, SVG_BOTTOM + 5);
 		snprintf(text, sizeof(text), "%g", t);
 		svg_text(svg, svg_x(svg, t), SVG_BOTTOM + 20, 12, "dim", "middle", text);
 	}
@@ -127,8 +126,7 @@ static void svg_curve(const struct svg *svg, const struct result *r, const char 
 			svg_x(svg, r->lasted_s) + 8, SVG_RIGHT, svg_y(svg, r->served), svg_y(svg, r->served), class);
 }
 
-static void svg_label(const struct svg *svg, const struct result *r, const char *class, const char *name,
-		      double y)
+static void svg_label(const struct svg *svg, const struct result *r, const char *class, const char *name, double y)
 {
 	char served[32], vain[32], line[2][96];
 
@@ -203,8 +201,7 @@ static void svg_retry(const struct retry_policy *retry, char *text, size_t size)
 			 retry->kind == RETRY_EXP_JITTER ? " with jitter" : "");
 }
 
-static void svg_titles(const struct report *report, const struct result *any, char *title, char *subtitle,
-		       size_t size)
+static void svg_titles(const struct report *report, const struct result *any, char *title, char *subtitle, size_t size)
 {
 	const struct drill_params *p = report->params;
 	char clients[32], retry[96], rtt[64] = "no round-trip time";
@@ -213,11 +210,11 @@ static void svg_titles(const struct report *report, const struct result *any, ch
 	svg_number(any->clients, clients, sizeof(clients));
 	svg_retry(&p->retry, retry, sizeof(retry));
 	if (p->rtt_max_ns)
-		snprintf(rtt, sizeof(rtt), "round trips of %g\u2013%g ms", p->rtt_min_ns / 1e6,
-			 p->rtt_max_ns / 1e6);
-	snprintf(title, size, "A reconnect storm%s", !report->with    ? " without synhold" :
-						     !report->without ? " with synhold" :
-									", without and with synhold");
+		snprintf(rtt, sizeof(rtt), "round trips of %g\u2013%g ms", p->rtt_min_ns / 1e6, p->rtt_max_ns / 1e6);
+	snprintf(title, size, "A reconnect storm%s",
+		 !report->with    ? " without synhold" :
+		 !report->without ? " with synhold" :
+				    ", without and with synhold");
 	snprintf(subtitle, size,
 		 "%s TCP clients connect at once to a server that manages %.0f a second; they wait "
 		 "%g s, then %s; %s",
@@ -249,7 +246,7 @@ static void svg_draw(struct svg *svg, const struct result *any)
 int report_svg(const struct report *report, const char *path)
 {
 	const struct result *any = report->with ? report->with : report->without;
-	struct svg svg = { .report = report, .clients = any->clients, .span_s = any->ideal_s };
+	struct svg svg = {.report = report, .clients = any->clients, .span_s = any->ideal_s};
 	int ret;
 
 	if (report->without && report->without->lasted_s > svg.span_s)

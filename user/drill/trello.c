@@ -9,7 +9,7 @@ static const struct drill_params trello_defaults = {
 	.name = "trello",
 	.clients = 6000,
 	.patience_ns = 5000000000,
-	.retry = { .kind = RETRY_FIXED, .base_ns = 1000000000 },
+	.retry = {.kind = RETRY_FIXED, .base_ns = 1000000000},
 	.rtt_min_ns = 10000000,
 	.rtt_max_ns = 100000000,
 	.cost_ns = 2000000,
@@ -22,10 +22,9 @@ static bool trello_must_collapse(const struct drill_params *p)
 {
 	const struct drill_params *d = &trello_defaults;
 
-	return p->clients == d->clients && p->patience_ns == d->patience_ns &&
-	       p->retry.kind == d->retry.kind && p->retry.base_ns == d->retry.base_ns &&
-	       p->rtt_min_ns == d->rtt_min_ns && p->rtt_max_ns == d->rtt_max_ns &&
-	       p->cost_ns == d->cost_ns && p->lazy == d->lazy && !p->seconds;
+	return p->clients == d->clients && p->patience_ns == d->patience_ns && p->retry.kind == d->retry.kind &&
+	       p->retry.base_ns == d->retry.base_ns && p->rtt_min_ns == d->rtt_min_ns &&
+	       p->rtt_max_ns == d->rtt_max_ns && p->cost_ns == d->cost_ns && p->lazy == d->lazy && !p->seconds;
 }
 
 static int trello_run(const struct drill_params *params)

@@ -17,7 +17,7 @@
 
 static socklen_t turn_address(struct sockaddr_un *addr)
 {
-	*addr = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	*addr = (struct sockaddr_un){.sun_family = AF_UNIX};
 	memcpy(addr->sun_path + 1, TURN_NAME, sizeof(TURN_NAME) - 1);
 	return offsetof(struct sockaddr_un, sun_path) + sizeof(TURN_NAME);
 }
@@ -32,7 +32,7 @@ static int turn_wait(void)
 	if (fd < 0)
 		return -errno;
 	if (!connect(fd, (struct sockaddr *)&addr, len)) {
-		if (poll(&(struct pollfd){ .fd = fd, .events = POLLIN }, 1, -1) < 0)
+		if (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) < 0)
 			ret = -errno;
 	} else if (errno != ECONNREFUSED && errno != ECONNRESET) {
 		ret = -errno;

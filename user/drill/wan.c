@@ -20,7 +20,7 @@
 
 struct wan_packet {
 	struct wan_packet *next;
-	uint16_t to;			/* index of the device it leaves by */
+	uint16_t to; /* index of the device it leaves by */
 	uint16_t len;
 	unsigned char data[];
 };
@@ -29,9 +29,9 @@ struct wan {
 	const struct drill_params *params;
 	int tun[2];
 	int timer;
-	uint64_t done;			/* last slot that has been sent, counted from the clock's zero */
-	uint64_t armed;			/* slot the timer is set for; 0: it is not */
-	uint64_t waiting;		/* packets in the wheel */
+	uint64_t done;    /* last slot that has been sent, counted from the clock's zero */
+	uint64_t armed;   /* slot the timer is set for; 0: it is not */
+	uint64_t waiting; /* packets in the wheel */
 	uint64_t used[WAN_SLOTS / 64];
 	struct wan_packet *head[WAN_SLOTS], **tail[WAN_SLOTS];
 };
@@ -85,8 +85,8 @@ static void wan_take(struct wan *wan, int from, const unsigned char *data, size_
 	}
 	p = malloc(sizeof(*p) + len);
 	if (!p)
-		return;		/* a line may lose packets, TCP copes */
-	*p = (struct wan_packet){ .to = !from, .len = len };
+		return; /* a line may lose packets, TCP copes */
+	*p = (struct wan_packet){.to = !from, .len = len};
 	memcpy(p->data, data, len);
 	wan_queue(wan, p, (board_now_ns() + delay) / WAN_SLOT_NS);
 }
@@ -151,7 +151,7 @@ static void wan_send_due(struct wan *wan)
 static void wan_arm(struct wan *wan)
 {
 	uint64_t next = wan->waiting ? wan_next(wan) : 0;
-	struct itimerspec at = { 0 };
+	struct itimerspec at = {0};
 
 	if (next == wan->armed)
 		return;
@@ -177,8 +177,7 @@ int wan_actor(struct world *world, int ctl, const void *arg)
 	for (int i = 0; i < 3; i++) {
 		int fd = i < 2 ? wan->tun[i] = world->tun[i] : wan->timer;
 
-		if (epoll_ctl(ep, EPOLL_CTL_ADD, fd,
-			      &(struct epoll_event){ .events = EPOLLIN, .data.u32 = i }))
+		if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &(struct epoll_event){.events = EPOLLIN, .data.u32 = i}))
 			return 1;
 	}
 	if (write(ctl, "R", 1) != 1)

@@ -13,17 +13,17 @@
 
 #define WITNESS_TICK_NS 10000000u
 #define WITNESS_CHUNK 64u
-#define WITNESS_END_NS (5 * 1000000000ull)	/* for the rest of the data, once told to stop */
+#define WITNESS_END_NS (5 * 1000000000ull) /* for the rest of the data, once told to stop */
 
 struct witness {
 	struct board *board;
 	struct board_witness *out;
 	int fd;
-	int ctl;			/* -1: the end that stops when the other does */
-	uint64_t last_ns;		/* of the last data that came in */
-	uint64_t stop_ns;		/* when it was told to stop; 0: it was not */
-	bool shut;			/* our half is closed */
-	bool over;			/* theirs is */
+	int ctl;          /* -1: the end that stops when the other does */
+	uint64_t last_ns; /* of the last data that came in */
+	uint64_t stop_ns; /* when it was told to stop; 0: it was not */
+	bool shut;        /* our half is closed */
+	bool over;        /* theirs is */
 };
 
 /* The stream is a function of the position: byte i belongs to the 64-bit number i / 8. */
@@ -74,9 +74,9 @@ static int witness_stream(struct witness *w)
 
 	while (!w->over || !w->shut) {
 		uint64_t now = board_now_ns();
-		struct pollfd p[2] = { { .fd = w->fd, .events = w->over ? 0 : POLLIN },
-				       { .fd = w->stop_ns ? -1 : w->ctl, .events = POLLIN } };
-		struct timespec wait = { .tv_nsec = next > now ? next - now : 0 };
+		struct pollfd p[2] = {{.fd = w->fd, .events = w->over ? 0 : POLLIN},
+				      {.fd = w->stop_ns ? -1 : w->ctl, .events = POLLIN}};
+		struct timespec wait = {.tv_nsec = next > now ? next - now : 0};
 
 		if (ppoll(p, 2, &wait, NULL) < 0)
 			return -errno;
@@ -89,7 +89,7 @@ static int witness_stream(struct witness *w)
 			shutdown(w->fd, SHUT_WR);
 			w->shut = true;
 		}
-		if (w->over && !w->shut)	/* they closed first, unasked */
+		if (w->over && !w->shut) /* they closed first, unasked */
 			return -EPIPE;
 		if (w->stop_ns && now > w->stop_ns + WITNESS_END_NS)
 			return -ETIMEDOUT;
@@ -104,7 +104,7 @@ static int witness_stream(struct witness *w)
 
 int witness_answer(struct board *board, int fd)
 {
-	struct witness w = { .board = board, .out = &board->witness[1], .fd = fd, .ctl = -1 };
+	struct witness w = {.board = board, .out = &board->witness[1], .fd = fd, .ctl = -1};
 
 	if (witness_stream(&w))
 		BOARD_SET(w.out->broken, 1);
@@ -113,9 +113,10 @@ int witness_answer(struct board *board, int fd)
 
 static int witness_connect(const struct drill_params *params)
 {
-	struct sockaddr_in from = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(NET_WITNESS_ADDR) };
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
-				  .sin_port = htons(params->port) };
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(NET_WITNESS_ADDR)};
+	struct sockaddr_in to = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
+				 .sin_port = htons(params->port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&from, sizeof(from)) ||
@@ -127,7 +128,7 @@ static int witness_connect(const struct drill_params *params)
 int witness_actor(struct world *world, int ctl, const void *arg)
 {
 	struct board *board = world->board;
-	struct witness w = { .board = board, .out = &board->witness[0], .ctl = ctl };
+	struct witness w = {.board = board, .out = &board->witness[0], .ctl = ctl};
 
 	(void)arg;
 	w.fd = witness_connect(board->params);

@@ -27,11 +27,8 @@ static const struct {
 	const char *type;
 	const char *path;
 } world_mounts[] = {
-	{ "proc", "/proc" },
-	{ "sysfs", "/sys" },		/* of the server's network: /sys/class/net shows its cards */
-	{ "bpf", "/sys/fs/bpf" },
-	{ "tmpfs", "/run" },
-	{ "tmpfs", "/var/lib" },
+	{"proc", "/proc"},      {"sysfs", "/sys"}, /* of the server's network: /sys/class/net shows its cards */
+	{"bpf", "/sys/fs/bpf"}, {"tmpfs", "/run"}, {"tmpfs", "/var/lib"},
 };
 
 static int world_mount(struct world *world)
@@ -52,37 +49,58 @@ static int world_mount(struct world *world)
 		close(cgroup);
 	}
 	if ((mkdir("/run/synhold", 0755) || mkdir("/var/lib/synhold", 0755)) && errno != EEXIST)
-		return board_fail(world->board, NULL, "cannot create private directories: %s",
-				  strerror(errno));
+		return board_fail(world->board, NULL, "cannot create private directories: %s", strerror(errno));
 	return 0;
 }
 
 /*
- * With CONFIG_SCHED_AUTOGROUP each session competes as one against all others, and the nice levels inside count
- * only inside. A neighbour's build must not take half of the server that is measured.
+ * With CONFIG_SCHED_AUTOGROUP each session competes as one against all others, and the nice levels inside
+ * count only inside. A neighbour's build must not take half of the server that is measured.
  */
 static void world_weigh(void)
 {
 	int fd = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return;		/* no such thing here: the nice levels count */
+		return; /* no such thing here: the nice levels count */
 	if (write(fd, WORLD_NICE, strlen(WORLD_NICE)) < 0)
 		fprintf(stderr, "synhold: drill: cannot raise the priority of the drill: %s\n", strerror(errno));
 	close(fd);
 }
 
+static void world_settle(struct world *world)
+{
+	cpu_set_t cpus;
+
+	if (sched_getaffinity(0, sizeof(world->cpus), &world->cpus))
+		return;
+	cpus = world->cpus;
+	for (int cpu = CPU_SETSIZE - 1; cpu >= 0 && CPU_COUNT(&cpus) > 1; cpu--) {
+		if (!CPU_ISSET(cpu, &cpus))
+			continue;
+		CPU_CLR(cpu, &cpus);
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+		return;
+	}
+}
+
+void world_roam(const struct world *world)
+{
+	if (CPU_COUNT(&world->cpus))
+		sched_setaffinity(0, sizeof(world->cpus), &world->cpus);
+}
+
 static void world_live(struct board *board, int parent, int (*body)(struct world *))
 {
-	struct world world = { .board = board, .tun = { -1, -1 } };
-	struct pollfd p = { .fd = parent };
+	struct world world = {.board = board, .tun = {-1, -1}};
+	struct pollfd p = {.fd = parent};
 	sigset_t none;
 
 	/* Whoever dies before the prctl is seen by the pipe, later than that by the signal. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (poll(&p, 1, 0) != 0)
 		_exit(1);
-	setsid();	/* Ctrl-C is for the drill, which ends the world as a whole */
+	setsid(); /* Ctrl-C is for the drill, which ends the world as a whole */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	/* The caller's handlers are for the drill itself: what runs in here ends as is usual. */
@@ -92,6 +110,7 @@ static void world_live(struct board *board, int parent, int (*body)(struct world
 	if (world_mount(&world))
 		_exit(1);
 	world_weigh();
+	world_settle(&world);
 	if (net_build(&world) || body(&world))
 		_exit(1);
 	_exit(0);
@@ -123,7 +142,7 @@ int world_run(struct board *board, int (*body)(struct world *))
 				  "cannot create private namespaces: %s", strerror(errno));
 	}
 	sigemptyset(&waiting);
-	if (ppoll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, NULL, &waiting) < 0) {
+	if (ppoll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, NULL, &waiting) < 0) {
 		kill(pid, SIGKILL);
 		ret = -EINTR;
 	}
@@ -134,11 +153,9 @@ int world_run(struct board *board, int (*body)(struct world *))
 	if (ret)
 		return ret;
 	if (WIFSIGNALED(status))
-		return board_fail(board, NULL, "the world of the drill was killed by signal %d",
-				  WTERMSIG(status));
+		return board_fail(board, NULL, "the world of the drill was killed by signal %d", WTERMSIG(status));
 	if (WEXITSTATUS(status))
-		return board_fail(board, NULL, "the world of the drill ended with status %d",
-				  WEXITSTATUS(status));
+		return board_fail(board, NULL, "the world of the drill ended with status %d", WEXITSTATUS(status));
 	return 0;
 }
 
@@ -172,19 +189,18 @@ struct world_actor *world_spawn(struct world *world, const char *name, enum worl
 		_exit(fn(world, pair[1], arg));
 	}
 	close(pair[1]);
-	*actor = (struct world_actor){ .name = name, .pid = pid, .ctl = pair[0] };
+	*actor = (struct world_actor){.name = name, .pid = pid, .ctl = pair[0]};
 	world->actors++;
 	return actor;
 }
 
 int world_await(struct world *world, struct world_actor *actor, char sign, int timeout_ms)
 {
-	struct pollfd p = { .fd = actor->ctl, .events = POLLIN };
+	struct pollfd p = {.fd = actor->ctl, .events = POLLIN};
 	char got = 0;
 
 	if (poll(&p, 1, timeout_ms) != 1)
-		return board_fail(world->board, NULL, "the %s did not answer in %d ms", actor->name,
-				  timeout_ms);
+		return board_fail(world->board, NULL, "the %s did not answer in %d ms", actor->name, timeout_ms);
 	if (read(actor->ctl, &got, 1) != 1 || got != sign)
 		return board_fail(world->board, NULL, "the %s ended before its time", actor->name);
 	return 0;
@@ -197,26 +213,14 @@ void world_tell(const struct world_actor *actor, char sign)
 		return;
 }
 
-static void world_note(struct world *world, pid_t pid, int status)
-{
-	for (int i = 0; i < world->actors; i++) {
-		if (world->actor[i].pid != pid || world->actor[i].ended)
-			continue;
-		world->actor[i].ended = true;
-		world->actor[i].status = status;
-	}
-}
-
 int world_reap(struct world *world)
 {
-	int status;
-	pid_t pid;
-
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-		world_note(world, pid, status);
 	for (int i = 0; i < world->actors; i++) {
 		struct world_actor *a = &world->actor[i];
 
+		/* One by one: other children have other parts of the runner waiting for them. */
+		if (!a->ended && waitpid(a->pid, &a->status, WNOHANG) == a->pid)
+			a->ended = true;
 		if (!a->ended || (WIFEXITED(a->status) && !WEXITSTATUS(a->status)))
 			continue;
 		return board_fail(world->board, NULL, "the %s ended by itself with %s %d", a->name,
@@ -226,14 +230,13 @@ int world_reap(struct world *world)
 	return 0;
 }
 
-int world_wait(struct world *world, pid_t pid, int timeout_ms, int *status)
+int world_wait(pid_t pid, int timeout_ms, int *status)
 {
 	int pidfd = syscall(SYS_pidfd_open, pid, 0), ready;
 
-	(void)world;
 	if (pidfd < 0)
 		return -errno;
-	ready = poll(&(struct pollfd){ .fd = pidfd, .events = POLLIN }, 1, timeout_ms);
+	ready = poll(&(struct pollfd){.fd = pidfd, .events = POLLIN}, 1, timeout_ms);
 	close(pidfd);
 	if (ready != 1)
 		return -ETIMEDOUT;
@@ -242,7 +245,7 @@ int world_wait(struct world *world, pid_t pid, int timeout_ms, int *status)
 
 void world_sleep_until(uint64_t when_ns)
 {
-	struct timespec ts = { .tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000 };
+	struct timespec ts = {.tv_sec = when_ns / 1000000000, .tv_nsec = when_ns % 1000000000};
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 		;

@@ -2,6 +2,7 @@
 #ifndef DRILL_WORLD_H
 #define DRILL_WORLD_H
 
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -18,17 +19,18 @@ enum world_net { WORLD_SERVER, WORLD_ROUTER, WORLD_CLIENTS, WORLD_NETS };
 struct world_actor {
 	const char *name;
 	pid_t pid;
-	int ctl;			/* socket to it: 'R' ready, 'G' go, 'S' stop, 'D' done */
+	int ctl; /* socket to it: 'R' ready, 'G' go, 'S' stop, 'D' done */
 	bool ended;
-	int status;			/* as from waitpid, when ended */
+	int status; /* as from waitpid, when ended */
 };
 
 #define WORLD_ACTORS_MAX 32
 
 struct world {
 	struct board *board;
-	int net[WORLD_NETS];		/* namespaces; the runner itself lives in the server's */
-	int tun[2];			/* the clients' and the router's end of the delay line */
+	int net[WORLD_NETS]; /* namespaces; the runner itself lives in the server's */
+	int tun[2];          /* the clients' and the router's end of the delay line */
+	cpu_set_t cpus;      /* what the drill may use; its own load leaves one of them alone */
 	struct world_actor actor[WORLD_ACTORS_MAX];
 	int actors;
 };
@@ -44,6 +46,12 @@ int world_run(struct board *board, int (*body)(struct world *world));
 int world_enter(const struct world *world, enum world_net net);
 
 /*
+ * Lets the calling process use every CPU. Clients and delay line stand for other machines, so they keep off one
+ * CPU, which is then the server's; the server and the shield may run anywhere, as on a machine of their own.
+ */
+void world_roam(const struct world *world);
+
+/*
  * Starts an actor in one of the networks: a process that runs fn and exits with what it returns. It must
  * send 'R' on ctl when ready. Returns it, or NULL with board->error set.
  */
@@ -56,11 +64,11 @@ int world_await(struct world *world, struct world_actor *actor, char sign, int t
 /* Sends one letter to the actor. */
 void world_tell(const struct world_actor *actor, char sign);
 
-/* Collects ended children. Returns 0, or -1 with board->error set when an actor ended by itself. */
+/* Looks for actors that have ended. Returns 0, or -1 with board->error set when an actor ended by itself. */
 int world_reap(struct world *world);
 
 /* Waits for a child that is no actor, or until the time is out. Returns 0 with *status set, or -ETIMEDOUT. */
-int world_wait(struct world *world, pid_t pid, int timeout_ms, int *status);
+int world_wait(pid_t pid, int timeout_ms, int *status);
 
 /* Sleeps until the given CLOCK_MONOTONIC time. */
 void world_sleep_until(uint64_t when_ns);

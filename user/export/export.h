@@ -11,11 +11,13 @@
 #include "lib/snapshot.h"
 
 /*
- * `status --json`, as docs/design.md has it; service: only the one of this name, or NULL. A new reference; NULL when out of memory.
+ * `status --json`, as docs/design.md has it; service: only the one of this name, or NULL. A new reference; NULL when
+ * out of memory.
  */
 json_t *export_status(const struct snapshot *snap, const char *service);
 
-/* The metrics of docs/design.md in Prometheus text format 0.0.4. now_s: seconds since the epoch, for timestamps. 0 or -EIO. */
+/* The metrics of docs/design.md in Prometheus text format 0.0.4. now_s: seconds since the epoch, for timestamps. 0 or
+ * -EIO. */
 int export_prometheus(const struct snapshot *snap, double now_s, FILE *out);
 
 /* Words of tally.window_up and window_down. */
@@ -26,8 +28,9 @@ const char *export_signal_name(unsigned int signal);
 char *export_window_text(const struct snapshot_service *svc, char *buf, size_t size);
 
 /*
- * The HTTP server: /metrics, /status.json, /healthz, /readyz. Two processes: one reads the numbers and listens to nobody but the other,
- * which speaks HTTP and has no privilege at all. Neither shares memory or file descriptors with the caller.
+ * The HTTP server: /metrics, /status.json, /healthz, /readyz. Two processes: one reads the numbers and listens to
+ * nobody but the other, which speaks HTTP and has no privilege at all. Neither shares memory or file descriptors with
+ * the caller.
  */
 struct export_http {
 	int fd;    /* the listening socket; -1: none */

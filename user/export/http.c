@@ -66,8 +66,8 @@ int export_http_listen(struct export_http *http, const char *address, struct err
 	if (ret)
 		return ret;
 	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) || bind(fd, list->ai_addr, list->ai_addrlen) ||
-	    listen(fd, BACKLOG)) {
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, BACKLOG)) {
 		ret = error_set(err, -errno, "cannot listen on %s for --metrics: %s", address, strerror(errno));
 		error_hint(err, ret, "give another address or port, or end what listens there");
 		if (fd >= 0)

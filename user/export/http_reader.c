@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The half with privileges: reads the maps and renders text. It takes one byte at a time from the half that talks to strangers, answers
- * at most a few times a second whatever is asked, and runs at low priority: scraping must not cost the release loop anything.
+ * The half with privileges: reads the maps and renders text. It takes one byte at a time from the half that talks to
+ * strangers, answers at most a few times a second whatever is asked, and runs at low priority: scraping must not cost
+ * the release loop anything.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@
 
 struct reader {
 	const char *instance;
+	pid_t daemon; /* who started us */
 	struct snapshot snap;
 	struct error err;
 	int failed;
@@ -49,16 +52,20 @@ static double wall_clock(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* A daemon that has just been started has no heartbeat yet: that is no reason to have it killed. */
+/*
+ * A daemon that has just been started has no heartbeat yet: that is no reason to have it killed. The one before it may
+ * have left a fresh one: that does not make it ready.
+ */
 static uint32_t health(const struct reader *r, int ready, const char **text)
 {
 	int attached = !r->failed && r->snap.attached && r->snap.interface_count;
+	int ours = !r->failed && r->snap.daemon_pid == (uint32_t)r->daemon;
 
-	if (ready && !attached) {
-		*text = "not attached\n";
+	if (ready && (!attached || !ours)) {
+		*text = attached ? "starting\n" : "not attached\n";
 		return 503;
 	}
-	if (!r->failed && !r->snap.daemon_alive && (ready || r->snap.heartbeat_age_seconds >= 0)) {
+	if (ours && !r->snap.daemon_alive) {
 		*text = "the daemon's heartbeat is stale\n";
 		return 503;
 	}
@@ -135,7 +142,8 @@ static int answer(struct reader *r, int fd)
 	return ret ? -1 : 0;
 }
 
-/* Starts the half that talks HTTP, with nothing of this process but the listening socket and one end of a socket pair. */
+/* Starts the half that talks HTTP, with nothing of this process but the listening socket and one end of a socket pair.
+ */
 static pid_t start_server(int listening, int *fd)
 {
 	struct timeval limit = {.tv_sec = 5};
@@ -176,9 +184,21 @@ static void serve(struct reader *r, int fd, int life)
 	}
 }
 
+/* The daemon may be the last to be killed for want of memory; what it started may be the first. */
+static void be_expendable(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0 && write(fd, "500", 3) < 0)
+		(void)0;
+	if (fd >= 0)
+		close(fd);
+	setpriority(PRIO_PROCESS, 0, READER_NICE);
+}
+
 void http_reader(const char *instance, int listening, int life)
 {
-	struct reader r = {.instance = instance};
+	struct reader r = {.instance = instance, .daemon = getppid()};
 	sigset_t none;
 	int fd = -1;
 	pid_t pid;
@@ -188,7 +208,7 @@ void http_reader(const char *instance, int listening, int life)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	for (int sig = 1; sig < 32; sig++) /* the shield decides when we end, by closing `life` */
 		signal(sig, sig == SIGINT || sig == SIGHUP || sig == SIGPIPE ? SIG_IGN : SIG_DFL);
-	setpriority(PRIO_PROCESS, 0, READER_NICE);
+	be_expendable();
 	while (alive(life, 0)) {
 		pid = start_server(listening, &fd);
 		if (pid > 0) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The half that talks to strangers: no user, no capability, no file, nothing to call but HTTP and one byte to the reader. */
+/* The half that talks to strangers: no user, no capability, no file, nothing to call but HTTP and one byte to the
+ * reader. */
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/close_range.h>
@@ -52,21 +54,23 @@ static int receive_all(int fd, void *data, size_t size)
 	return 0;
 }
 
-/* Asks the reader. NULL when it does not answer: then nothing on this socket can be trusted to be in step, and we end. */
+/* Asks the reader. NULL when it does not answer: then nothing on this socket can be trusted to be in step, and we end.
+ */
 static char *ask_reader(int fd, enum http_ask ask, struct http_answer *answer)
 {
 	unsigned char byte = (unsigned char)ask;
 	char *text = NULL;
 
-	if (send(fd, &byte, 1, MSG_NOSIGNAL) == 1 && !receive_all(fd, answer, sizeof(*answer)) && answer->bytes <= HTTP_ANSWER_MAX)
+	if (send(fd, &byte, 1, MSG_NOSIGNAL) == 1 && !receive_all(fd, answer, sizeof(*answer)) &&
+	    answer->bytes <= HTTP_ANSWER_MAX)
 		text = malloc(answer->bytes + 1);
 	if (text && !receive_all(fd, text, answer->bytes))
 		return text;
 	_exit(1);
 }
 
-static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int status, void *text, size_t size, const char *type,
-			     enum MHD_ResponseMemoryMode mode)
+static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int status, void *text, size_t size,
+			     const char *type, enum MHD_ResponseMemoryMode mode)
 {
 	struct MHD_Response *response = MHD_create_response_from_buffer(size, text, mode);
 	enum MHD_Result ret = MHD_NO;
@@ -85,8 +89,8 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned int sta
 	return ret;
 }
 
-static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method, const char *version,
-			      const char *upload, size_t *upload_size, void **state)
+static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *url, const char *method,
+			      const char *version, const char *upload, size_t *upload_size, void **state)
 {
 	static char no_method[] = "GET and HEAD only\n", no_page[] = "/metrics /status.json /healthz /readyz\n";
 	struct http_answer answer;
@@ -104,10 +108,11 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 		if (strcmp(url, pages[i].path))
 			continue;
 		text = ask_reader(*(int *)context, pages[i].ask, &answer);
-		return reply(connection, answer.status, text, answer.bytes, answer.status == 200 ? pages[i].type : pages[2].type,
-			     MHD_RESPMEM_MUST_FREE);
+		return reply(connection, answer.status, text, answer.bytes,
+			     answer.status == 200 ? pages[i].type : pages[2].type, MHD_RESPMEM_MUST_FREE);
 	}
-	return reply(connection, MHD_HTTP_NOT_FOUND, no_page, sizeof(no_page) - 1, pages[2].type, MHD_RESPMEM_PERSISTENT);
+	return reply(connection, MHD_HTTP_NOT_FOUND, no_page, sizeof(no_page) - 1, pages[2].type,
+		     MHD_RESPMEM_PERSISTENT);
 }
 
 /* All of it, or the process ends: better no metrics than a root process that parses what strangers send. */
@@ -134,7 +139,11 @@ void http_server(int listening, int reader)
 	struct timeval limit = {.tv_sec = 10};
 	struct MHD_Daemon *daemon;
 	struct pollfd p;
+	int null;
 
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd <= 2; fd++) /* the log is not theirs to write to */
+		dup2(null, fd);
 	dup2(listening, 3);
 	if (reader != 4)
 		dup2(reader, 4);
@@ -144,9 +153,10 @@ void http_server(int listening, int reader)
 	prctl(PR_SET_NAME, "synhold-http");
 	drop_privileges();
 	daemon = MHD_start_daemon(MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, &reader,
-				  MHD_OPTION_LISTEN_SOCKET, 3, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_MAX,
-				  MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)CONNECTIONS_PER_ADDRESS_MAX,
-				  MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				  MHD_OPTION_LISTEN_SOCKET, 3, MHD_OPTION_CONNECTION_LIMIT,
+				  (unsigned int)CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+				  (unsigned int)CONNECTIONS_PER_ADDRESS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+				  (unsigned int)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				  (size_t)MEMORY_PER_CONNECTION, MHD_OPTION_END);
 	if (!daemon)
 		_exit(1);

@@ -36,12 +36,15 @@ static void family(const struct page *page, const char *name, const char *type, 
 /* One sample of the instance; labels: more of them, or "". */
 static void sample(const struct page *page, const char *name, const char *labels, double value)
 {
-	fprintf(page->out, "synhold_%s{shield=\"%s\"%s%s} %.17g\n", name, page->shield, *labels ? "," : "", labels, value);
+	fprintf(page->out, "synhold_%s{shield=\"%s\"%s%s} %.15g\n", name, page->shield, *labels ? "," : "", labels,
+		value);
 }
 
-static void service_sample(const struct page *page, const char *name, const struct snapshot_service *svc, const char *more, uint64_t value)
+static void service_sample(const struct page *page, const char *name, const struct snapshot_service *svc,
+			   const char *more, uint64_t value)
 {
-	fprintf(page->out, "synhold_%s{shield=\"%s\",service=\"%s\"%s} %" PRIu64 "\n", name, page->shield, svc->policy.name, more, value);
+	fprintf(page->out, "synhold_%s{shield=\"%s\",service=\"%s\"%s} %" PRIu64 "\n", name, page->shield,
+		svc->policy.name, more, value);
 }
 
 /* A family with one number a service. */
@@ -122,8 +125,10 @@ static uint64_t suspended(const struct snapshot_service *svc)
 	return svc->suspended != 0;
 }
 
-/* The exponent of each octave's upper bound is exact in binary, so that series keep their `le` for ever. One bucket an octave. */
-static void histogram(const struct page *page, const char *name, const struct snapshot_service *svc, const __u64 *buckets, uint64_t sum_ns)
+/* The exponent of each octave's upper bound is exact in binary, so that series keep their `le` for ever. One bucket an
+ * octave. */
+static void histogram(const struct page *page, const char *name, const struct snapshot_service *svc,
+		      const __u64 *buckets, uint64_t sum_ns)
 {
 	uint64_t below = 0;
 	char more[64], full[64];
@@ -153,15 +158,18 @@ static void instance_families(const struct page *page)
 	family(page, "build_info", "gauge", "The version that reports.");
 	snprintf(labels, sizeof(labels), "version=\"%s\"", escape(SYNHOLD_VERSION, name, sizeof(name)));
 	sample(page, "build_info", labels, 1);
-	family(page, "daemon_up", "gauge", "Whether a daemon's heartbeat is fresh; without one, the fallback of each service holds.");
+	family(page, "daemon_up", "gauge",
+	       "Whether a daemon's heartbeat is fresh; without one, the fallback of each service holds.");
 	sample(page, "daemon_up", "", snap->daemon_alive != 0);
 	if (snap->heartbeat_age_seconds >= 0) {
 		family(page, "heartbeat_age_seconds", "gauge", "Time since the daemon's last heartbeat.");
 		sample(page, "heartbeat_age_seconds", "", snap->heartbeat_age_seconds);
 	}
-	family(page, "interface_attached", "gauge", "1 while the shield sits on the interface, 0 when the interface is gone.");
+	family(page, "interface_attached", "gauge",
+	       "1 while the shield sits on the interface, 0 when the interface is gone.");
 	for (unsigned int i = 0; i < snap->interface_count; i++) {
-		snprintf(labels, sizeof(labels), "interface=\"%s\",mode=\"%s\"", escape(snap->interface[i].name, name, sizeof(name)),
+		snprintf(labels, sizeof(labels), "interface=\"%s\",mode=\"%s\"",
+			 escape(snap->interface[i].name, name, sizeof(name)),
 			 snap->interface[i].generic ? "generic" : "native");
 		sample(page, "interface_attached", labels, snap->interface[i].present != 0);
 	}
@@ -191,21 +199,24 @@ static void map_families(const struct page *page)
 		family(page, name, "gauge", capacity ? "Entries the map takes." : "Entries in the map.");
 		for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && page->snap->attached; i++) {
 			snprintf(labels, sizeof(labels), "map=\"%s\"", maps[i].name);
-			sample(page, name, labels, capacity ? maps[i].capacity : (double)page->snap->map_entries[maps[i].map]);
+			sample(page, name, labels,
+			       capacity ? maps[i].capacity : (double)page->snap->map_entries[maps[i].map]);
 		}
 	}
 }
 
 static void limiting_since(const struct page *page, double now_s)
 {
-	family(page, "limiting_since_timestamp_seconds", "gauge", "When the service began to be limited; 0 while it is not.");
+	family(page, "limiting_since_timestamp_seconds", "gauge",
+	       "When the service began to be limited; 0 while it is not.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 		uint64_t since = svc->runtime.limiting_since_ns;
-		double when = since && since <= page->snap->now_ns ? now_s - (double)(page->snap->now_ns - since) / 1e9 : 0;
+		double when =
+			since && since <= page->snap->now_ns ? now_s - (double)(page->snap->now_ns - since) / 1e9 : 0;
 
-		fprintf(page->out, "synhold_limiting_since_timestamp_seconds{shield=\"%s\",service=\"%s\"} %.1f\n", page->shield,
-			svc->policy.name, when);
+		fprintf(page->out, "synhold_limiting_since_timestamp_seconds{shield=\"%s\",service=\"%s\"} %.1f\n",
+			page->shield, svc->policy.name, when);
 	}
 }
 
@@ -223,8 +234,9 @@ static void accept_queues(const struct page *page)
 	for (int limit = 0; limit <= 1; limit++) {
 		const char *name = limit ? "accept_queue_limit" : "accept_queue_length";
 
-		family(page, name, "gauge", limit ? "What the listeners' accept queues take." :
-						    "Connections that wait to be accepted, summed over the service's listeners.");
+		family(page, name, "gauge",
+		       limit ? "What the listeners' accept queues take." :
+			       "Connections that wait to be accepted, summed over the service's listeners.");
 		for (unsigned int i = 0; i < page->snap->service_count; i++) {
 			const struct snapshot_service *svc = &page->snap->service[i];
 
@@ -238,13 +250,15 @@ static void window_changes(const struct page *page)
 {
 	char more[96];
 
-	family(page, "window_changes_total", "counter", "Changes of the window by the controller, by the signal that led to them.");
+	family(page, "window_changes_total", "counter",
+	       "Changes of the window by the controller, by the signal that led to them.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct synhold_tally *tally = &page->snap->service[i].tally;
 
 		for (unsigned int j = 0; j < EXPORT_SIGNALS; j++)
 			for (int up = 1; up >= 0; up--) {
-				snprintf(more, sizeof(more), ",direction=\"%s\",signal=\"%s\"", up ? "up" : "down", export_signal_name(j));
+				snprintf(more, sizeof(more), ",direction=\"%s\",signal=\"%s\"", up ? "up" : "down",
+					 export_signal_name(j));
 				service_sample(page, "window_changes_total", &page->snap->service[i], more,
 					       up ? tally->window_up[j] : tally->window_down[j]);
 			}
@@ -259,7 +273,8 @@ static void histograms(const struct page *page)
 
 		histogram(page, "hold_seconds", svc, svc->tally.wait, svc->tally.wait_sum_ns);
 	}
-	family(page, "first_byte_seconds", "histogram", "From the admission of a SYN to the server's first payload byte.");
+	family(page, "first_byte_seconds", "histogram",
+	       "From the admission of a SYN to the server's first payload byte.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 
@@ -270,7 +285,8 @@ static void histograms(const struct page *page)
 const char *export_signal_name(unsigned int signal)
 {
 	/* enum control_signal of the daemon, whose words these are; a unit test compares them */
-	static const char *const names[EXPORT_SIGNALS] = {"first_byte", "stall", "accept_queue", "demand", "pressure", "policy"};
+	static const char *const names[EXPORT_SIGNALS] = {"first_byte", "stall",    "accept_queue",
+							  "demand",     "pressure", "policy"};
 
 	return signal < EXPORT_SIGNALS ? names[signal] : "unknown";
 }
@@ -282,26 +298,27 @@ int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
 	escape(snap->instance, page.shield, sizeof(page.shield));
 	instance_families(&page);
 	map_families(&page);
-	per_word(&page, "syn_total", "SYNs off the wire by what became of them; re-injected ones are not counted again.", "verdict",
+	per_word(&page, "syn_total",
+		 "SYNs off the wire by what became of them; re-injected ones are not counted again.", "verdict",
 		 SYNHOLD_VERDICT_COUNT, snapshot_verdict_name, verdicts);
-	per_word(&page, "over_limit_total", "SYNs held, dropped or rejected, by the limit that they were above.", "reason",
-		 SYNHOLD_REASON_COUNT, snapshot_reason_name, over_limit);
-	per_word(&page, "would_limit_total", "SYNs that mode=monitor let pass, by the limit that they were above.", "reason",
-		 SYNHOLD_REASON_COUNT, snapshot_reason_name, would_limit);
-	per_service(&page, "offered_connections_total", "counter", "Distinct connections that clients tried to open: the true demand.",
-		    offered);
+	per_word(&page, "over_limit_total", "SYNs held, dropped or rejected, by the limit that they were above.",
+		 "reason", SYNHOLD_REASON_COUNT, snapshot_reason_name, over_limit);
+	per_word(&page, "would_limit_total", "SYNs that mode=monitor let pass, by the limit that they were above.",
+		 "reason", SYNHOLD_REASON_COUNT, snapshot_reason_name, would_limit);
+	per_service(&page, "offered_connections_total", "counter",
+		    "Distinct connections that clients tried to open: the true demand.", offered);
 	limiting_since(&page, now_s);
 	per_service(&page, "hold_entered_total", "counter", "SYNs that entered the hold queue.", entered);
 	per_service(&page, "released_total", "counter", "Held SYNs that were let in.", released);
-	per_word(&page, "hold_discarded_total", "Held SYNs that left the queue otherwise, by reason.", "reason", SYNHOLD_DISCARD_COUNT,
-		 snapshot_discard_name, discards);
+	per_word(&page, "hold_discarded_total", "Held SYNs that left the queue otherwise, by reason.", "reason",
+		 SYNHOLD_DISCARD_COUNT, snapshot_discard_name, discards);
 	per_service(&page, "held", "gauge", "SYNs in the hold queue now.", held);
 	per_service(&page, "inflight", "gauge", "Handshakes let in and not yet settled.", inflight);
 	windows(&page);
-	per_service(&page, "window_suspended", "gauge", "1 while the window is out of force because no settlement can be seen.",
-		    suspended);
-	per_word(&page, "handshakes_total", "Handshakes by how they ended.", "outcome", SYNHOLD_OUTCOME_COUNT, snapshot_outcome_name,
-		 outcomes);
+	per_service(&page, "window_suspended", "gauge",
+		    "1 while the window is out of force because no settlement can be seen.", suspended);
+	per_word(&page, "handshakes_total", "Handshakes by how they ended.", "outcome", SYNHOLD_OUTCOME_COUNT,
+		 snapshot_outcome_name, outcomes);
 	accept_queues(&page);
 	window_changes(&page);
 	histograms(&page);

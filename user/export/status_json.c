@@ -4,6 +4,7 @@
 
 #include "export/export.h"
 #include "lib/keys.h"
+#include "lib/ramp.h"
 #include "lib/version.h"
 
 typedef const char *(*name_fn)(unsigned int index);
@@ -106,6 +107,18 @@ static json_t *limiting_seconds(const struct snapshot *snap, const struct snapsh
 	return since && since <= snap->now_ns ? json_real((double)((snap->now_ns - since) / 1000000) / 1e3) : json_null();
 }
 
+static json_t *ramp_json(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	const struct synhold_policy *pol = &svc->policy;
+
+	if (!pol->ramp_over_ns)
+		return json_null();
+	return json_pack("{s:f,s:f,s:f,s:b,s:b,s:b}", "from_percent", (double)pol->ramp_from_ppm / 1e4, "to_percent",
+			 (double)pol->ramp_to_ppm / 1e4, "over_seconds", (double)pol->ramp_over_ns / 1e9, "running",
+			 snap->daemon_alive && ramp_running(pol, snap->now_ns, svc->runtime.ramp_stopped_ns), "paused",
+			 pol->ramp_paused_ns != 0, "stopped", svc->runtime.ramp_stopped_ns != 0);
+}
+
 static json_t *service_json(const struct snapshot *snap, const struct snapshot_service *svc)
 {
 	const struct synhold_policy *pol = &svc->policy;
@@ -120,7 +133,8 @@ static json_t *service_json(const struct snapshot *snap, const struct snapshot_s
 	json_object_set_new(object, "window", number_or_null(svc->window));
 	json_object_set_new(object, "inflight", json_integer((json_int_t)svc->inflight));
 	json_object_set_new(object, "held", json_integer(svc->runtime.held));
-	json_object_set_new(object, "share_percent", json_real((double)pol->share_ppm / 1e4));
+	json_object_set_new(object, "share_percent", json_real((double)ramp_in_force(pol, &svc->runtime) / 1e4));
+	json_object_set_new(object, "ramp", ramp_json(snap, svc));
 	json_object_set_new(object, "rate", number_or_null(pol->rate_pps));
 	json_object_set_new(object, "source_rate", number_or_null(pol->source_rate_pps));
 	json_object_set_new(object, "syn", syn_json(&svc->count));

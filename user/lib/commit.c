@@ -77,22 +77,26 @@ static int write_bank(struct instance *inst, const struct model *model, uint32_t
 }
 
 /* A place that goes to a service of another name starts from nothing: a new series, not a jump in an old one. */
-static void reset_reused(struct instance *inst, const struct model *model, uint32_t old_bank)
+static void reset_reused(struct instance *inst, const struct model *model)
 {
 	size_t counters = sizeof(struct synhold_counters) * inst->cpus, delays = sizeof(struct synhold_delays) * inst->cpus;
 	void *zero = calloc(1, counters > delays ? counters : delays);
 
 	for (uint32_t id = 0; zero && id < SYNHOLD_SERVICES; id++) {
-		const char *was = inst->policy[old_bank * SYNHOLD_SERVICES + id].name;
+		struct synhold_tally *tally = &inst->tally[id];
+		const char *name = model->service[id].name;
 
-		if (!was[0] || !model->service[id].name[0] || !strcmp(was, model->service[id].name))
+		if (!name[0] || !strcmp(tally->owner, name))
 			continue;
-		bpf_map_update_elem(inst->map[INSTANCE_MAP_COUNTERS], &id, zero, BPF_ANY);
-		bpf_map_update_elem(inst->map[INSTANCE_MAP_DELAYS], &id, zero, BPF_ANY);
-		memset(&inst->tally[id], 0, sizeof(inst->tally[id]));
-		memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
-		memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
-		memset(&inst->runtime[id], 0, sizeof(inst->runtime[id]));
+		if (tally->owner[0]) {
+			bpf_map_update_elem(inst->map[INSTANCE_MAP_COUNTERS], &id, zero, BPF_ANY);
+			bpf_map_update_elem(inst->map[INSTANCE_MAP_DELAYS], &id, zero, BPF_ANY);
+			memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
+			memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
+			memset(&inst->runtime[id], 0, sizeof(inst->runtime[id]));
+			memset(tally, 0, sizeof(*tally));
+		}
+		memcpy(tally->owner, name, sizeof(tally->owner));
 	}
 	free(zero);
 }
@@ -112,7 +116,7 @@ int instance_commit(struct instance *inst, const struct model *model, uint64_t c
 	ret = write_bank(inst, model, bank, err);
 	if (ret)
 		return ret;
-	reset_reused(inst, model, !bank);
+	reset_reused(inst, model);
 	word = bank;
 	if (confirm_ns)
 		word |= 2 | ((instance_now_ns() + confirm_ns + 999999) / 1000000) << 2;

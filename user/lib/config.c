@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reading the config file: inih splits the lines, everything around it is to refuse what it would let pass or misread. */
+/* Reading the config file: inih splits the lines, everything around it is to refuse what it would let pass or misread.
+ */
 #include "lib/config.h"
 
 #include <ctype.h>
@@ -57,7 +58,8 @@ static int end_section(struct reading *r)
 
 	if (r->service < 0 || r->model->specs[r->service].count)
 		return 1;
-	snprintf(text, sizeof(text), "service '%s' (line %u) has no port", r->model->service[r->service].name, r->section_line);
+	snprintf(text, sizeof(text), "service '%s' (line %u) has no port", r->model->service[r->service].name,
+		 r->section_line);
 	return refuse(r, text, "add a line such as: port = 443");
 }
 
@@ -79,7 +81,8 @@ static int begin_service(struct reading *r, const char *name)
 	return 1;
 }
 
-/* `[synhold]` or `[service NAME]`; text begins behind the bracket. Here, as inih says nothing of a section without keys. */
+/* `[synhold]` or `[service NAME]`; text begins behind the bracket. Here, as inih says nothing of a section without
+ * keys. */
 static int begin_section(struct reading *r, char *text)
 {
 	char *end = strchr(text, ']'), *rest = end ? end + 1 + strspn(end + 1, " \t") : NULL;
@@ -115,8 +118,8 @@ static void skip_rest(const struct reading *r)
 }
 
 /*
- * fgets() for inih. Leading blanks go, as inih takes an indented line for more of the value above it. Lines too long for inih's buffer
- * would be read as two, and a NUL would hide the rest: both are refused.
+ * fgets() for inih. Leading blanks go, as inih takes an indented line for more of the value above it. Lines too long
+ * for inih's buffer would be read as two, and a NUL would hide the rest: both are refused.
  */
 static char *read_line(char *buf, int size, void *stream)
 {
@@ -185,7 +188,8 @@ static int port_line(struct reading *r, const char *value)
 	char spec[512];
 
 	if (strchr(value, '='))
-		return refuse(r, "a port line has no name of its own", "the section names the service; accepted: port = 443,8443");
+		return refuse(r, "a port line has no name of its own",
+			      "the section names the service; accepted: port = 443,8443");
 	snprintf(spec, sizeof(spec), "%s=%s", r->model->service[r->service].name, value);
 	return model_add_port(r->model, spec, r->fresh, &why) < 0 ? refuse_as(r, &why) : 1;
 }
@@ -200,11 +204,13 @@ static int key_line(struct reading *r, const char *name, const char *value)
 	if (key)
 		bit = (unsigned int)(key - keys_table);
 	else if (strcmp(name, "closed") || !service)
-		return refuse(r, "unknown key", service ? "synhold help keys lists them; and port, closed" :
-							  "synhold help keys lists them; and allow, deny, include-allow, include-deny");
+		return refuse(
+			r, "unknown key",
+			service ? "synhold help keys lists them; and port, closed" :
+				  "synhold help keys lists them; and allow, deny, prefer, include-allow, include-deny");
 	if (key && key->global != !service)
-		return refuse(r, "the key does not belong in this section", key->global ? "put it under [synhold]" :
-											  "put it under [service NAME]");
+		return refuse(r, "the key does not belong in this section",
+			      key->global ? "put it under [synhold]" : "put it under [service NAME]");
 	if (r->seen >> bit & 1)
 		return refuse(r, "the key is there already", "give each key once in a section");
 	r->seen |= 1ULL << bit;
@@ -232,6 +238,8 @@ static int take_line(void *user, const char *section, const char *name, const ch
 		return list_line(r, LIST_ALLOW);
 	if (r->service == -1 && !strcmp(name, "deny"))
 		return list_line(r, LIST_DENY);
+	if (r->service == -1 && !strcmp(name, "prefer"))
+		return list_line(r, LIST_PREFER);
 	if (r->service == -1 && !strcmp(name, "include-allow"))
 		return include_line(r, LIST_ALLOW, value);
 	if (r->service == -1 && !strcmp(name, "include-deny"))
@@ -269,8 +277,9 @@ int config_read(const char *path, struct model *model, struct config_lists *list
 {
 	__attribute__((cleanup(model_cleanup))) struct model *fresh = model_new();
 	struct config_lists entries = {0};
-	struct error ignored;
-	struct reading r = {.path = path, .model = fresh, .lists = &entries, .err = err ? err : &ignored, .service = -2};
+	struct error ignored = {0};
+	struct reading r = {
+		.path = path, .model = fresh, .lists = &entries, .err = err ? err : &ignored, .service = -2};
 	int ret;
 
 	if (!fresh)

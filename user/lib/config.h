@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The config file: inih; `[synhold]` for global keys and lists, `[service NAME]` with `port = SPEC` lines and the policy keys. */
+/* The config file: inih; `[synhold]` for global keys and lists, `[service NAME]` with `port = SPEC` lines and the
+ * policy keys. */
 #ifndef SYNHOLD_LIB_CONFIG_H
 #define SYNHOLD_LIB_CONFIG_H
 
@@ -11,19 +12,22 @@
 #define CONFIG_DEFAULT_PATH "/etc/synhold/synhold.conf"
 
 /* List entries of a file. */
+#define CONFIG_LISTS (LIST_PREFER + 1)
 struct config_lists {
-	unsigned int count[2]; /* by enum list_kind */
-	struct list_entry *entry[2];
+	unsigned int count[CONFIG_LISTS]; /* by enum list_kind */
+	struct list_entry *entry[CONFIG_LISTS];
 };
 
 /*
- * Reads a file into a model that has no services, all or nothing. Errors name file, line, key and accepted form. 0, -EINVAL, -errno of the file.
- * lists: filled with `allow = CIDR [rate N] [note]`, `deny = CIDR`, include-allow=FILE, include-deny=FILE; free with config_lists_free().
+ * Reads a file into a model that has no services, all or nothing. Errors name file, line, key and accepted form. 0,
+ * -EINVAL, -errno of the file. lists: filled with `allow = CIDR [rate N] [# note]`, `deny = CIDR [# note]`, `prefer =
+ * CIDR WEIGHT`, include-allow=FILE, include-deny=FILE; free with config_lists_free().
  */
 int config_read(const char *path, struct model *model, struct config_lists *lists, struct error *err);
 void config_lists_free(struct config_lists *lists);
 
-/* Writes what config_read() reads back to the same: `save`. Keys at their default are left out. Timed list entries are left out. 0 or -errno. */
+/* Writes what config_read() reads back to the same: `save`. Keys at their default are left out. Timed list entries are
+ * left out. 0 or -errno. */
 int config_write(FILE *out, const struct model *model, const struct config_lists *lists);
 
 #endif

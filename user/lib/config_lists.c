@@ -10,12 +10,16 @@
 #include "lib/keys.h"
 #include "lib/units.h"
 
+#define WEIGHT_LEAST 2  /* everybody has 1 */
+#define WEIGHT_MOST 128 /* what the hold queue takes */
+
 int config_lists_add(struct config_lists *lists, enum list_kind kind, const struct list_entry *entry)
 {
 	unsigned int count = lists->count[kind];
 
 	if (!(count & (count - 1))) { /* full at each power of two */
-		struct list_entry *more = reallocarray(lists->entry[kind], count ? 2 * (size_t)count : 1, sizeof(*more));
+		struct list_entry *more =
+			reallocarray(lists->entry[kind], count ? 2 * (size_t)count : 1, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -27,7 +31,7 @@ int config_lists_add(struct config_lists *lists, enum list_kind kind, const stru
 
 void config_lists_free(struct config_lists *lists)
 {
-	for (int kind = 0; kind < 2; kind++) {
+	for (int kind = 0; kind < CONFIG_LISTS; kind++) {
 		free(lists->entry[kind]);
 		lists->entry[kind] = NULL;
 		lists->count[kind] = 0;
@@ -49,37 +53,48 @@ static void copy_note(char *note, size_t size, const char *hash)
 	note[length] = '\0';
 }
 
+/* What may stand behind the address: of allow `rate N`, of prefer a weight. */
+static int parse_rest(enum list_kind kind, char **save, uint64_t *value)
+{
+	char *word = strtok_r(NULL, " \t\r\n", save);
+
+	if (!word)
+		return kind == LIST_PREFER ? -EINVAL : 0;
+	if (kind == LIST_ALLOW && !strcmp(word, "rate"))
+		word = strtok_r(NULL, " \t\r\n", save);
+	else if (kind != LIST_PREFER)
+		return -EINVAL;
+	if (!word || units_parse_count(word, value) || !*value || strtok_r(NULL, " \t\r\n", save))
+		return -EINVAL;
+	return kind == LIST_PREFER && (*value < WEIGHT_LEAST || *value > WEIGHT_MOST) ? -EINVAL : 0;
+}
+
 int config_lists_line(struct config_lists *lists, enum list_kind kind, const char *text, struct error *err)
 {
+	static const char *const forms[] = {CONFIG_ALLOW_FORM, CONFIG_DENY_FORM, CONFIG_PREFER_FORM};
 	struct list_entry entry = {.value = {.until_ns = SYNHOLD_FOREVER, .from_file = 1}};
 	const char *hash = strchr(text, '#');
-	char words[160], *save = NULL, *word, *rate;
-	uint64_t rate_pps = 0;
+	char words[160], *save = NULL, *word = NULL;
 	size_t length = hash ? (size_t)(hash - text) : strlen(text);
+	uint64_t value = 0;
 	int ret = -EINVAL;
 
-	if (length >= sizeof(words))
-		goto refuse;
-	memcpy(words, text, length);
-	words[length] = '\0';
+	if (length < sizeof(words)) {
+		memcpy(words, text, length);
+		words[length] = '\0';
+		word = strtok_r(words, " \t\r\n", &save);
+	}
+	if (word && !units_parse_cidr(word, entry.addr, &entry.prefixlen))
+		ret = parse_rest(kind, &save, &value);
+	if (ret) {
+		error_set(err, ret, "'%.80s' is not a list entry", text);
+		return error_hint(err, ret, "accepted: %s", forms[kind]);
+	}
+	entry.value.rate_pps = value;
 	if (hash)
 		copy_note(entry.value.note, sizeof(entry.value.note), hash);
-	word = strtok_r(words, " \t\r\n", &save);
-	if (!word || units_parse_cidr(word, entry.addr, &entry.prefixlen))
-		goto refuse;
-	word = strtok_r(NULL, " \t\r\n", &save);
-	if (word) {
-		rate = strtok_r(NULL, " \t\r\n", &save);
-		if (!rate || strcmp(word, "rate") || kind != LIST_ALLOW || strtok_r(NULL, " \t\r\n", &save) ||
-		    units_parse_count(rate, &rate_pps) || !rate_pps)
-			goto refuse;
-		entry.value.rate_pps = rate_pps;
-	}
 	ret = config_lists_add(lists, kind, &entry);
 	return ret ? error_set(err, ret, "out of memory") : 0;
-refuse:
-	error_set(err, ret, "'%.80s' is not a list entry", text);
-	return error_hint(err, ret, "accepted: " CONFIG_LIST_FORM);
 }
 
 int config_lists_include(struct config_lists *lists, enum list_kind kind, const char *path, struct error *err)
@@ -131,7 +146,7 @@ int config_lists_collect(const struct instance *inst, int file_only, struct conf
 {
 	int ret = 0;
 
-	for (int kind = LIST_ALLOW; kind <= LIST_DENY && !ret; kind++) {
+	for (int kind = LIST_ALLOW; kind < CONFIG_LISTS && !ret; kind++) {
 		struct collecting c = {lists, (enum list_kind)kind, file_only};
 
 		ret = lists_each(inst, (enum list_kind)kind, collect_one, &c);
@@ -149,7 +164,9 @@ static int compare_entries(const void *a, const void *b)
 
 static int list_fd(const struct instance *inst, enum list_kind kind)
 {
-	return inst->map[kind == LIST_DENY ? INSTANCE_MAP_DENY : INSTANCE_MAP_ALLOW];
+	static const enum instance_map maps[] = {INSTANCE_MAP_ALLOW, INSTANCE_MAP_DENY, INSTANCE_MAP_PREFER};
+
+	return inst->map[maps[kind]];
 }
 
 static struct synhold_list_key entry_key(const struct list_entry *entry)
@@ -199,10 +216,12 @@ static int count_one(void *ctx, const struct list_entry *entry)
 /* The data plane looks into a list only while this says that there is something in it. */
 static void recount(struct instance *inst, enum list_kind kind)
 {
+	__u32 *const counts[] = {&inst->control->allow_entries, &inst->control->deny_entries,
+				 &inst->control->prefer_entries};
 	uint32_t count = 0;
 
 	lists_each(inst, kind, count_one, &count);
-	__atomic_store_n(kind == LIST_DENY ? &inst->control->deny_entries : &inst->control->allow_entries, count, __ATOMIC_RELEASE);
+	__atomic_store_n(counts[kind], count, __ATOMIC_RELEASE);
 }
 
 /* Everything of one list as it stands, timed and by command too: what to go back to. */
@@ -220,7 +239,8 @@ static int remember_one(void *ctx, const struct list_entry *entry)
 }
 
 /* What came goes, and what was there is written again. `was` and `came` are sorted. */
-static void restore(struct instance *inst, enum list_kind kind, struct before *before, const struct list_entry *came, unsigned int count)
+static void restore(struct instance *inst, enum list_kind kind, struct before *before, const struct list_entry *came,
+		    unsigned int count)
 {
 	struct list_entry *was = before->all.entry[kind];
 
@@ -255,17 +275,15 @@ int config_lists_apply(struct instance *inst, const struct config_lists *lists, 
 	struct before before = {0};
 	int ret = 0;
 
-	for (int kind = LIST_ALLOW; kind <= LIST_DENY && !ret; kind++) {
+	for (int kind = LIST_ALLOW; kind < CONFIG_LISTS && !ret; kind++) {
 		lists_prune(inst, (enum list_kind)kind);
 		before.kind = (enum list_kind)kind;
 		ret = lists_each(inst, before.kind, remember_one, &before);
 	}
-	if (!ret)
-		ret = apply_one(inst, LIST_ALLOW, lists->entry[LIST_ALLOW], lists->count[LIST_ALLOW], &before);
-	if (!ret) {
-		ret = apply_one(inst, LIST_DENY, lists->entry[LIST_DENY], lists->count[LIST_DENY], &before);
-		if (ret)
-			restore(inst, LIST_ALLOW, &before, lists->entry[LIST_ALLOW], lists->count[LIST_ALLOW]);
+	for (int kind = 0; kind < CONFIG_LISTS && !ret; kind++) {
+		ret = apply_one(inst, (enum list_kind)kind, lists->entry[kind], lists->count[kind], &before);
+		for (int done = 0; ret && done < kind; done++)
+			restore(inst, (enum list_kind)done, &before, lists->entry[done], lists->count[done]);
 	}
 	config_lists_free(&before.all);
 	config_lists_free(&before.file);
@@ -276,5 +294,7 @@ int config_lists_apply(struct instance *inst, const struct config_lists *lists, 
 	if (ret)
 		return error_set(err, ret, "the address lists cannot be written: %s", strerror(-ret));
 	ret = instance_quiesce(inst);
-	return ret ? error_set(err, ret, "the address lists are in force, but waiting for it failed: %s", strerror(-ret)) : 0;
+	return ret ? error_set(err, ret, "the address lists are in force, but waiting for it failed: %s",
+			       strerror(-ret)) :
+		     0;
 }

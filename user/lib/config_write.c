@@ -56,18 +56,19 @@ static int write_service(FILE *out, const struct synhold_policy *service, const 
 
 static void write_lists(FILE *out, const struct config_lists *lists)
 {
-	static const char *const names[] = {"allow", "deny"};
 	char addr[64], rate[32];
 
-	for (int kind = LIST_ALLOW; kind <= LIST_DENY; kind++)
+	for (int kind = 0; kind < CONFIG_LISTS; kind++)
 		for (unsigned int i = 0; i < lists->count[kind]; i++) {
 			const struct list_entry *entry = &lists->entry[kind][i];
 
 			if (entry->value.until_ns != SYNHOLD_FOREVER)
 				continue;
-			fprintf(out, "%s = %s", names[kind], units_format_cidr(addr, sizeof(addr), entry->addr, entry->prefixlen));
-			if (entry->value.rate_pps && kind == LIST_ALLOW)
-				fprintf(out, " rate %s", units_format_count(rate, sizeof(rate), entry->value.rate_pps));
+			fprintf(out, "%s = %s", lists_name((enum list_kind)kind),
+				units_format_cidr(addr, sizeof(addr), entry->addr, entry->prefixlen));
+			if (entry->value.rate_pps && kind != LIST_DENY)
+				fprintf(out, kind == LIST_ALLOW ? " rate %s" : " %s",
+					units_format_count(rate, sizeof(rate), entry->value.rate_pps));
 			if (entry->value.note[0])
 				fprintf(out, " # %.*s", (int)sizeof(entry->value.note), entry->value.note);
 			fputc('\n', out);

@@ -102,7 +102,7 @@ static void remove_pins(const struct instance *inst)
 
 static void remove_run_files(const struct instance *inst)
 {
-	static const char *const files[] = {"control.sock", "signal.sock", "daemon.pid", "lock"};
+	static const char *const files[] = {"control.sock", "signal.sock", "daemon.pid", "origin", "lock"};
 	char path[512];
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {

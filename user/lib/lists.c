@@ -174,7 +174,7 @@ unsigned int lists_confirm(struct instance *inst)
 }
 
 /* CIDR [rate N] [for DURATION] [# note] */
-static int parse_line(char *line, struct list_entry *entry)
+static int parse_line(char *line, enum list_kind kind, struct list_entry *entry)
 {
 	char *note = strchr(line, '#'), *save = NULL, *word;
 
@@ -195,7 +195,7 @@ static int parse_line(char *line, struct list_entry *entry)
 		char *value = strtok_r(NULL, " \t\r\n", &save);
 		uint64_t ns, rate;
 
-		if (value && !strcmp(word, "rate") && !units_parse_count(value, &rate) && rate) {
+		if (value && kind == LIST_ALLOW && !strcmp(word, "rate") && !units_parse_count(value, &rate) && rate) {
 			entry->value.rate_pps = rate;
 			continue;
 		}
@@ -204,6 +204,48 @@ static int parse_line(char *line, struct list_entry *entry)
 		entry->value.until_ns = instance_now_ns() + ns;
 	}
 	return 1;
+}
+
+struct saved {
+	struct list_entry *entry;
+	size_t count, room;
+};
+
+static int save_entry(void *ctx, const struct list_entry *entry)
+{
+	struct saved *saved = ctx;
+
+	if (saved->count == saved->room) {
+		struct list_entry *more = reallocarray(saved->entry, saved->room = saved->room ? saved->room * 2 : 256, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		saved->entry = more;
+	}
+	saved->entry[saved->count++] = *entry;
+	return 0;
+}
+
+/* All entries, or the list as it was. */
+static int put_all(struct instance *inst, enum list_kind kind, const struct list_entry *entries, size_t count, struct error *err)
+{
+	struct saved saved = {0};
+	size_t done = 0;
+	int ret = lists_each(inst, kind, save_entry, &saved);
+
+	if (ret)
+		error_set(err, ret, "out of memory");
+	while (done < count && !ret)
+		ret = put(inst, kind, &entries[done++], err);
+	for (size_t i = 0; ret && i < done; i++) {
+		struct synhold_list_key key = list_key(entries[i].addr, entries[i].prefixlen);
+
+		bpf_map_delete_elem(list_fd(inst, kind), &key);
+	}
+	for (size_t i = 0; ret && i < saved.count; i++)
+		put(inst, kind, &saved.entry[i], NULL);
+	free(saved.entry);
+	return ret;
 }
 
 int lists_load(struct instance *inst, enum list_kind kind, const char *path, struct error *err)
@@ -228,10 +270,11 @@ int lists_load(struct instance *inst, enum list_kind kind, const char *path, str
 			}
 			entries = more;
 		}
-		ret = parse_line(line, &entries[count]);
+		ret = parse_line(line, kind, &entries[count]);
 		if (ret < 0) {
 			error_set(err, ret, "%s:%u: not a list entry", path, number);
-			error_hint(err, ret, "accepted: CIDR [rate N] [for DURATION] [# note], such as 192.0.2.0/24");
+			error_hint(err, ret, "accepted: CIDR%s [for DURATION] [# note], such as 192.0.2.0/24",
+				   kind == LIST_ALLOW ? " [rate N]" : "");
 		} else {
 			count += (size_t)ret;
 			ret = 0;
@@ -241,14 +284,8 @@ int lists_load(struct instance *inst, enum list_kind kind, const char *path, str
 		ret = error_set(err, -ENOSPC, "%s: %zu entries, a list takes %d", path, count, SYNHOLD_LIST_ENTRIES);
 		error_hint(err, ret, "aggregate prefixes");
 	}
-	for (size_t i = 0; i < count && !ret; i++) {
-		ret = put(inst, kind, &entries[i], err);
-		for (size_t j = 0; ret && j < i; j++) { /* all or none */
-			struct synhold_list_key key = list_key(entries[j].addr, entries[j].prefixlen);
-
-			bpf_map_delete_elem(list_fd(inst, kind), &key);
-		}
-	}
+	if (!ret)
+		ret = put_all(inst, kind, entries, count, err);
 	if (!ret)
 		recount(inst, kind);
 	free(line);

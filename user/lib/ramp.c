@@ -25,17 +25,28 @@ uint32_t ramp_share(const struct synhold_policy *pol, uint64_t now_ns, uint64_t 
 	if (!pol->ramp_over_ns)
 		return pol->share_ppm;
 	part = (double)progress(pol, now_ns, stopped_ns) / (double)pol->ramp_over_ns;
-	return (uint32_t)((double)pol->ramp_from_ppm + ((double)pol->ramp_to_ppm - (double)pol->ramp_from_ppm) * part + 0.5);
+	return (uint32_t)((double)pol->ramp_from_ppm + ((double)pol->ramp_to_ppm - (double)pol->ramp_from_ppm) * part +
+			  0.5);
 }
 
 int ramp_running(const struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns)
 {
-	return pol->ramp_over_ns && !pol->ramp_paused_ns && !stopped_ns && now_ns < pol->ramp_start_ns + pol->ramp_over_ns;
+	return pol->ramp_over_ns && !pol->ramp_paused_ns && !stopped_ns &&
+	       now_ns < pol->ramp_start_ns + pol->ramp_over_ns;
 }
 
 uint64_t ramp_threshold(uint32_t share_ppm)
 {
 	return ((uint64_t)share_ppm << 32) / 1000000;
+}
+
+uint32_t ramp_in_force(const struct synhold_policy *pol, const struct synhold_runtime *run)
+{
+	uint64_t threshold = run->share_threshold;
+
+	if (!pol->ramp_over_ns || !threshold)
+		return pol->share_ppm;
+	return (uint32_t)(((threshold - 1) * 1000000 + (1ULL << 31)) >> 32);
 }
 
 void ramp_start(struct synhold_policy *pol, uint32_t from_ppm, uint32_t to_ppm, uint64_t over_ns, uint64_t now_ns)

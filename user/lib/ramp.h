@@ -19,6 +19,9 @@ int ramp_running(const struct synhold_policy *pol, uint64_t now_ns, uint64_t sto
 /* Parts per million to the data plane's threshold of 2^32. */
 uint64_t ramp_threshold(uint32_t share_ppm);
 
+/* The share that the data plane goes by, ramp or not, daemon or not; parts per million. */
+uint32_t ramp_in_force(const struct synhold_policy *pol, const struct synhold_runtime *run);
+
 /* The levers. Each changes the policy only; stopped_ns as above. 0, or -EINVAL when there is no ramp to act on. */
 void ramp_start(struct synhold_policy *pol, uint32_t from_ppm, uint32_t to_ppm, uint64_t over_ns, uint64_t now_ns);
 int ramp_pause(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err);

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/explain_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/ramp.h"
+#include "lib/units.h"
+
+struct picture {
+	const struct snapshot *snap;
+	const struct snapshot_service *svc;
+	const json_t *answer;
+	const char *name, *state;
+	double window, ceiling, pace, delay_ms, goal_ms, pressure;
+	int closed;
+};
+
+static double number(const json_t *answer, const char *key)
+{
+	return json_number_value(json_object_get(answer, key));
+}
+
+static const char *word(const json_t *answer, const char *key)
+{
+	const char *text = json_string_value(json_object_get(answer, key));
+
+	return text ? text : "";
+}
+
+static int state_is(const struct picture *p, const char *state)
+{
+	return !strcmp(p->state, state);
+}
+
+/* Milliseconds for people. */
+static const char *delay(double ms, char *buf, size_t size)
+{
+	snprintf(buf, size, ms < 1000 ? "%.3g ms" : "%.3g s", ms < 1000 ? ms : ms / 1000);
+	return buf;
+}
+
+static const char *times(unsigned int seconds_past, char *buf, size_t size)
+{
+	if (seconds_past < 120)
+		snprintf(buf, size, "%u s", seconds_past);
+	else if (seconds_past < 7200)
+		snprintf(buf, size, "%u min", seconds_past / 60);
+	else
+		snprintf(buf, size, "%u h", seconds_past / 3600);
+	return buf;
+}
+
+/* What stands above the window: it explains most, so it comes first. */
+static void say_override(const struct picture *p)
+{
+	const struct synhold_policy *pol = &p->svc->policy;
+
+	if (p->snap->bypass_until_ns)
+		printf("Bypass is on: everything passes, whatever follows here. synhold bypass off ends that.\n");
+	if (pol->mode == SYNHOLD_MODE_MONITOR)
+		printf("The mode is monitor: what is over a limit is counted and let in all the same. synhold set %s mode=enforce acts on it.\n",
+		       p->name);
+	if (p->closed)
+		printf("The service is closed: nothing new gets in. synhold open %s lets it in, at the pace below.\n",
+		       p->name);
+	if (p->svc->state == SNAPSHOT_DOWN)
+		printf("Nothing listens since %.1f s: SYNs are held for up to %.0f s (hold-down), and released when a listener is back.\n",
+		       (double)(p->snap->now_ns - p->svc->runtime.down_since_ns) / 1e9,
+		       (double)pol->hold_down_ns / 1e9);
+	if (p->svc->suspended)
+		printf("The window is suspended: nothing was ever seen leaving the port. Attach to the interface that the replies take.\n");
+}
+
+static void say_window(const struct picture *p)
+{
+	int64_t inflight = p->svc->inflight;
+
+	if (state_is(p, "fixed") && p->window <= 0) {
+		printf("There is no window (window=none): %" PRIi64
+		       " handshakes are in flight, and none is kept back for that.\n",
+		       inflight);
+		return;
+	}
+	printf("The window is %.0f handshakes, %" PRIi64 " are in flight, %u SYNs wait: ", p->window, inflight,
+	       p->svc->runtime.held);
+	if (state_is(p, "fixed"))
+		printf("the policy sets it (window=%.0f).\n", p->window);
+	else if (state_is(p, "calm") && number(p->answer, "peak_inflight") < 1)
+		printf("it keeps nothing back.\n");
+	else if (state_is(p, "calm"))
+		printf("it keeps nothing back; it leaves room above the %.0f that were in flight at most of late.\n",
+		       number(p->answer, "peak_inflight"));
+	else if (state_is(p, "start"))
+		printf("it is growing, as the server's limit is not in sight yet.\n");
+	else if (state_is(p, "track"))
+		printf("as many as keep the server at its pace of %.0f/s with a delay near the goal.\n", p->pace);
+	else if (state_is(p, "stall"))
+		printf("nothing has settled for %.1f s, so it shrinks to a few that go on probing.\n",
+		       number(p->answer, "quiet_seconds"));
+	else if (state_is(p, "ceiling"))
+		printf("beside it stands a ceiling of %.0f/s, because of pressure behind accept().\n", p->ceiling);
+	else if (state_is(p, "drain"))
+		printf("pressure stays high, so a ceiling of %.0f/s lets almost nothing in until it has fallen.\n",
+		       p->ceiling);
+	else
+		printf("state %s.\n", p->state);
+}
+
+static void say_delay(const struct picture *p)
+{
+	double base_ms = number(p->answer, "base_delay_seconds") * 1e3, rtt_ms = number(p->answer, "rtt_seconds") * 1e3;
+	double target_ms = number(p->answer, "target_delay_seconds") * 1e3;
+	char text[24], other[24];
+
+	if (p->delay_ms <= 0) {
+		printf("No first byte has been seen yet, so nothing is known of the server's delay; its target is %s.\n",
+		       delay(target_ms, text, sizeof(text)));
+		return;
+	}
+	printf("The server's delay to its first byte is %s", delay(p->delay_ms, text, sizeof(text)));
+	if (state_is(p, "fixed")) { /* nothing steers by it */
+		printf(".\n");
+		return;
+	}
+	printf(" of a goal of %s: ", delay(p->goal_ms, text, sizeof(text)));
+	if (p->delay_ms > 1.15 * p->goal_ms)
+		printf("over it, so the window is cut while it keeps something back.\n");
+	else if (p->delay_ms < 0.85 * p->goal_ms)
+		printf("under it, so the window may grow while it keeps something back.\n");
+	else
+		printf("near it, so the window stays.\n");
+	printf("The goal comes from target-delay (%s) and what the server needs by itself (%s)",
+	       delay(target_ms, text, sizeof(text)), delay(base_ms, other, sizeof(other)));
+	if (rtt_ms > 0)
+		printf("; the round trip of %s is not counted", delay(rtt_ms, text, sizeof(text)));
+	printf(".\n");
+}
+
+static const char *window_text(double window, char *buf, size_t size)
+{
+	snprintf(buf, size, window > 0 ? "%.0f" : "none", window);
+	return buf;
+}
+
+static void say_change(const struct picture *p)
+{
+	double value = number(p->answer, "last_value"), age = number(p->answer, "last_age_seconds");
+	const char *signal = word(p->answer, "last_signal");
+	char when[24], from[24], to[24];
+
+	if (!json_is_true(json_object_get(p->answer, "changed")) || age < 0) {
+		printf("The window has not been changed since the daemon started.\n");
+		return;
+	}
+	printf("The last change was %s -> %s, %s ago, because of ",
+	       window_text(number(p->answer, "last_from"), from, sizeof(from)),
+	       window_text(number(p->answer, "last_to"), to, sizeof(to)), times((unsigned int)age, when, sizeof(when)));
+	if (!strcmp(signal, "first_byte"))
+		printf("the delay to the first byte (%s).\n", delay(value / 1e6, from, sizeof(from)));
+	else if (!strcmp(signal, "stall"))
+		printf("a stall: nothing had settled for %.1f s.\n", value / 1e9);
+	else if (!strcmp(signal, "accept_queue"))
+		printf("the accept queue: it overflowed %.0f times.\n", value);
+	else if (!strcmp(signal, "demand"))
+		printf("demand: %.0f were in flight.\n", value);
+	else if (!strcmp(signal, "policy"))
+		printf("the policy.\n");
+	else
+		printf("%s (%.3g).\n", signal, value);
+}
+
+static void say_pressure(const struct picture *p)
+{
+	const char *name = word(p->answer, "pressure_name");
+
+	if (!name[0] && p->pressure <= 0)
+		printf("No pressure signal has been seen.\n");
+	else
+		printf("The highest pressure of the last second is %s at %.2f of its target%s.\n",
+		       name[0] ? name : "none", p->pressure, p->pressure > 1 ? ": too much" : "");
+	if (p->svc->listeners > 0)
+		printf("%u of at most %u connections wait in the accept queue.\n", p->svc->accept_queue,
+		       p->svc->accept_queue_max);
+}
+
+static void say_share(const struct picture *p)
+{
+	const struct synhold_policy *pol = &p->svc->policy;
+	double share = (double)ramp_in_force(pol, &p->svc->runtime) / 1e4;
+	char from[24], to[24];
+
+	if (!pol->ramp_over_ns) {
+		if (pol->share_ppm < 1000000)
+			printf("The share is %.4g%% of the sources; the others are kept out. synhold set %s share=100%% lets them in.\n",
+			       share, p->name);
+		return;
+	}
+	printf("The share is %.1f%% of the sources, by a ramp from %s to %s", share,
+	       units_format_share(from, sizeof(from), pol->ramp_from_ppm),
+	       units_format_share(to, sizeof(to), pol->ramp_to_ppm));
+	if (p->svc->runtime.ramp_stopped_ns)
+		printf(" that pressure has stopped: synhold ramp %s resume, or reverse.\n", p->name);
+	else if (pol->ramp_paused_ns)
+		printf(" that is paused: synhold ramp %s resume, or reverse.\n", p->name);
+	else if (ramp_running(pol, p->snap->now_ns, 0))
+		printf(", with %.0f s to go.\n",
+		       (double)(pol->ramp_start_ns + pol->ramp_over_ns - p->snap->now_ns) / 1e9);
+	else
+		printf(" that has come to its end; synhold ramp %s cancel goes back to the share that is set (%.4g%%).\n",
+		       p->name, (double)pol->share_ppm / 1e4);
+}
+
+/* The counters say what has limited; what does so at the moment follows from how things stand. */
+static const char *limit_now(const struct picture *p)
+{
+	const struct synhold_policy *pol = &p->svc->policy;
+
+	if (p->closed || p->svc->state == SNAPSHOT_DOWN)
+		return "that nothing is let in";
+	if (p->ceiling > 0 && p->svc->runtime.held)
+		return "the ceiling that pressure has set";
+	if (p->window > 0 && (double)p->svc->inflight >= 0.9 * p->window)
+		return "the window";
+	if (ramp_in_force(pol, &p->svc->runtime) < 1000000)
+		return "the share";
+	return pol->rate_pps || p->snap->global.global_rate_pps || pol->source_rate_pps ? "a rate" : "the window";
+}
+
+static void say_limits(const struct picture *p)
+{
+	const struct synhold_counters *count = &p->svc->count;
+	const __u64 *over = p->svc->policy.mode == SYNHOLD_MODE_MONITOR ? count->would_limit : count->over_limit;
+	uint64_t since = p->svc->runtime.limiting_since_ns;
+	char when[24];
+	int any = 0;
+
+	if (since && since <= p->snap->now_ns)
+		printf("New connections have been limited for %s; what limits now is %s",
+		       times((unsigned int)((p->snap->now_ns - since) / 1000000000ULL), when, sizeof(when)),
+		       limit_now(p));
+	else
+		printf("Nothing limits now");
+	for (unsigned int i = 0; i < SYNHOLD_REASON_COUNT; i++)
+		if (over[i])
+			printf("%s%s %llu", any++ ? ", " : "; in all, SYNs were over: ", snapshot_reason_name(i),
+			       over[i]);
+	printf("%s\n", any ? "." : "; no SYN was ever over a limit.");
+}
+
+static void say_advice(const struct picture *p)
+{
+	if (state_is(p, "stall"))
+		printf("What you can do: look at the server, it does not answer; synhold flush %s clears its accept queue, synhold close %s spares it new work.\n",
+		       p->name, p->name);
+	else if (state_is(p, "ceiling") || state_is(p, "drain") || p->pressure > 1)
+		printf("What you can do: relieve %s; the ceiling then rises by itself. synhold ramp %s reverse lets fewer in.\n",
+		       word(p->answer, "pressure_name"), p->name);
+	else if (p->svc->runtime.held && p->delay_ms > 1.15 * p->goal_ms)
+		printf("What you can do: add capacity, or raise target-delay if clients can bear to wait longer for the server.\n");
+	else if (p->svc->runtime.held && p->pace > 0)
+		printf("What you can do: wait, at this pace those who wait are through in about %.0f s; synhold prefer lets some sources go first.\n",
+		       (double)p->svc->runtime.held / p->pace);
+	else
+		printf("What you can do: nothing needs doing. synhold suggest %s tells limits that fit what was seen.\n",
+		       p->name);
+}
+
+void explain_print(const struct snapshot *snap, const struct snapshot_service *svc, const json_t *answer)
+{
+	const struct synhold_policy *pol = &svc->policy;
+	const struct picture p = {
+		.snap = snap,
+		.svc = svc,
+		.answer = answer,
+		.name = pol->name,
+		.state = word(answer, "state"),
+		.window = number(answer, "window"),
+		.ceiling = number(answer, "ceiling"),
+		.pace = number(answer, "settled_per_second"),
+		.delay_ms = number(answer, "server_delay_seconds") * 1e3,
+		.goal_ms = number(answer, "goal_delay_seconds") * 1e3,
+		.pressure = number(answer, "pressure"),
+		.closed = svc->state == SNAPSHOT_CLOSED,
+	};
+
+	say_override(&p);
+	say_window(&p);
+	say_delay(&p);
+	say_change(&p);
+	say_pressure(&p);
+	say_share(&p);
+	say_limits(&p);
+	say_advice(&p);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* `prefer`: sources whose held SYNs are released first. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/table.h"
+#include "lib/lists.h"
+#include "lib/units.h"
+
+/* The hold queue counts weights by powers of two, and 1 is what everybody has. */
+#define PREFER_LEAST 2
+#define PREFER_MOST 128
+#define PREFER_WEIGHT_FORM "a whole number from 2 to 128, in steps of powers of two; everybody else has 1"
+
+struct gathering {
+	struct list_entry *entry;
+	size_t count, room;
+};
+
+static int gather(void *ctx, const struct list_entry *entry)
+{
+	struct gathering *g = ctx;
+
+	if (g->count == g->room) {
+		size_t room = g->room ? g->room * 2 : 64;
+		struct list_entry *more = reallocarray(g->entry, room, sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		g->entry = more;
+		g->room = room;
+	}
+	g->entry[g->count++] = *entry;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct list_entry *x = a, *y = b;
+	int order = memcmp(x->addr, y->addr, 16);
+
+	return order ? order : (int)x->prefixlen - (int)y->prefixlen;
+}
+
+static json_t *to_json(const struct gathering *g)
+{
+	json_t *array = json_array();
+	char cidr[64];
+
+	for (size_t i = 0; i < g->count; i++)
+		json_array_append_new(array, json_pack("{s:s,s:I,s:b}", "cidr",
+						       units_format_cidr(cidr, sizeof(cidr), g->entry[i].addr,
+									 g->entry[i].prefixlen),
+						       "weight", (json_int_t)g->entry[i].value.rate_pps, "from_file",
+						       g->entry[i].value.from_file));
+	return array;
+}
+
+static int print_table(const struct gathering *g)
+{
+	static const char *const columns[] = {"PREFIX", ">WEIGHT", "FROM", NULL};
+	struct libscols_table *table = table_new(columns);
+	char cidr[64];
+
+	for (size_t i = 0; table && i < g->count; i++) {
+		const struct list_entry *entry = &g->entry[i];
+		struct libscols_line *line = scols_table_new_line(table, NULL);
+
+		table_cell(line, 0, "%s", units_format_cidr(cidr, sizeof(cidr), entry->addr, entry->prefixlen));
+		table_cell(line, 1, "%llu", (unsigned long long)entry->value.rate_pps);
+		table_cell(line, 2, "%s", entry->value.from_file ? "file" : "command");
+	}
+	return table_print(table);
+}
+
+/* The exit status, or -errno. */
+static int print_list(struct cli *cli, struct error *err)
+{
+	struct gathering g = {0};
+	struct instance inst;
+	int ret = cli_open_reader(cli, &inst, err);
+
+	if (!ret) {
+		ret = lists_each(&inst, LIST_PREFER, gather, &g) ? error_set(err, -ENOMEM, "out of memory") : 0;
+		instance_close(&inst);
+	}
+	if (ret && ret != -ENOENT) { /* nothing attached: an empty list */
+		free(g.entry);
+		return ret;
+	}
+	if (g.count)
+		qsort(g.entry, g.count, sizeof(*g.entry), compare);
+	if (cli->json)
+		ret = cli_print_json(cli, to_json(&g));
+	else if (g.count && print_table(&g))
+		ret = error_set(err, -ENOMEM, "the table cannot be printed");
+	else
+		ret = cli_finish(cli);
+	free(g.entry);
+	return ret;
+}
+
+static int parse(struct cli *cli, const struct cli_words *words, struct list_entry *entry, struct error *err)
+{
+	int adds = !strcmp(words->word[0], "add");
+	uint64_t weight;
+
+	if (!adds && strcmp(words->word[0], "del"))
+		return cli_misuse(cli, err, "'%s' is neither add nor del", words->word[0]);
+	if (words->count != (adds ? 3 : 2))
+		return cli_misuse(cli, err, adds ? "add takes a prefix and a weight" : "del takes a prefix");
+	if (units_parse_cidr(words->word[1], entry->addr, &entry->prefixlen)) {
+		error_set(err, -EINVAL, "'%s' is no address or prefix", words->word[1]);
+		return error_hint(err, -EINVAL, "accepted: " UNITS_CIDR_FORM "; no bits set beyond the prefix");
+	}
+	if (!adds)
+		return 0;
+	if (units_parse_count(words->word[2], &weight) || weight < PREFER_LEAST || weight > PREFER_MOST) {
+		error_set(err, -EINVAL, "weight '%s' is not accepted", words->word[2]);
+		return error_hint(err, -EINVAL, "accepted: " PREFER_WEIGHT_FORM);
+	}
+	entry->value.rate_pps = weight;
+	entry->value.until_ns = SYNHOLD_FOREVER;
+	return 0;
+}
+
+static int change(struct cli *cli, const struct cli_words *words, struct error *err)
+{
+	struct list_entry entry = {0};
+	struct instance inst;
+	int ret = parse(cli, words, &entry, err);
+
+	if (!ret)
+		ret = cli_open_writer(cli, &inst, err);
+	if (ret)
+		return ret;
+	if (entry.value.rate_pps)
+		ret = lists_add(&inst, LIST_PREFER, &entry, err);
+	else
+		ret = lists_del(&inst, LIST_PREFER, entry.addr, entry.prefixlen, err);
+	instance_close(&inst);
+	return ret == -EINVAL ? -EIO : ret;
+}
+
+int cli_prefer(struct cli *cli, int argc, char **argv)
+{
+	struct cli_words words;
+	struct error err = {0};
+	int ret, adds;
+
+	ret = cli_parse(cli, argc, argv, NULL, &words, &err);
+	if (!ret && !words.count) {
+		ret = print_list(cli, &err);
+		return ret < 0 ? cli_fail(cli, &err) : ret;
+	}
+	if (!ret)
+		ret = change(cli, &words, &err);
+	if (ret)
+		return cli_fail(cli, &err);
+	adds = !strcmp(words.word[0], "add");
+	if (cli->json)
+		return cli_print_json(cli, json_pack("{s:s,s:s,s:s,s:o}", "list", "prefer", "verb", words.word[0],
+						     "cidr", words.word[1], "weight",
+						     adds ? json_integer(atoi(words.word[2])) : json_null()));
+	if (adds)
+		printf("held SYNs of %s are released first, with weight %s\n", words.word[1], words.word[2]);
+	else
+		printf("%s is not any more in the prefer list\n", words.word[1]);
+	return cli_finish(cli);
+}
