@@ -66,7 +66,7 @@ $(BUILD)/%.o: %.c | $(SKEL)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-$(BUILD)/user/lib/deploy.o: $(SKEL)
+$(BUILD)/user/lib/deploy.o $(BUILD)/user/lib/attach.o $(BUILD)/user/daemon/release.o: $(SKEL)
 
 $(BUILD)/synhold: $(OBJ)
 	$(call say,LINK)

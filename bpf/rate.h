@@ -116,11 +116,10 @@ static __always_inline int rate_source_take(struct synhold_source_set *set, __u6
 		chosen = best & (SYNHOLD_SOURCE_WAYS - 1);
 		old = *(volatile __u64 *)&set->entry[chosen];
 		debt = 0;
-		if (best < SYNHOLD_SOURCE_WAYS) {
-			if (old >> RATE_TAG_SHIFT != tag)
-				continue; /* taken over by another source since */
+		if (old >> RATE_TAG_SHIFT == tag) /* also when another CPU has put it there since the look above */
 			debt = rate_source_debt(old, now_ticks, limit);
-		}
+		else if (best < SYNHOLD_SOURCE_WAYS)
+			continue; /* taken over by another source since */
 		if (!rate_conforms(debt, interval, limit)) {
 			*wait_ticks = debt + interval - limit;
 			return 0;

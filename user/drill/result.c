@@ -97,6 +97,8 @@ int result_compute(const struct board *board, struct result *result)
 		return ret;
 	if (r.served)
 		r.drain_s = r.curve_s[r.served - 1];
+	if (board->server_waited_ns > board->shield.cpu_ns)
+		r.kept_off_s = (board->server_waited_ns - board->shield.cpu_ns) / 1e9;
 	if (r.ideal_s > 0)
 		r.ratio = r.drain_s / r.ideal_s;
 	/* A reply may still be on its way as the storm ends: that is no vain work, nor less than none. */
@@ -122,6 +124,13 @@ bool result_incident(const struct result *r)
 	return r->ratio > RESULT_RATIO_MAX;
 }
 
+/* Too slow, but not if the server had had the CPU to itself, as while its capacity was measured. */
+static bool result_starved(const struct result *r)
+{
+	return r->served == r->clients && !r->late && r->ratio > RESULT_RATIO_MAX &&
+	       r->drain_s - r->kept_off_s <= RESULT_RATIO_MAX * r->ideal_s;
+}
+
 static void result_story(const struct result *r, char *text, size_t size)
 {
 	if (r->served < r->clients)
@@ -145,6 +154,14 @@ bool result_judge(const struct result *without, const struct result *with, bool 
 
 	if (with) {
 		result_story(with, story, sizeof(story));
+		if (result_starved(with)) {
+			snprintf(
+				reason, RESULT_REASON_MAX,
+				"inconclusive: with the shield it %s, but other programs kept the server off the CPU for %.1f s; "
+				"run it again on a quieter machine",
+				story, with->kept_off_s);
+			return false;
+		}
 		if (result_incident(with)) {
 			snprintf(reason, RESULT_REASON_MAX, "the shield did not prevent the incident: with it %s",
 				 story);

@@ -23,6 +23,7 @@ struct result {
 	uint64_t vain;   /* of those, for clients that were not there any more */
 	double wasted_percent;
 	double server_waited_s; /* for a CPU */
+	double kept_off_s;      /* of that, by programs other than the shield */
 	double wait_p50_s;      /* of the served, since their first attempt */
 	double wait_p99_s;
 	uint64_t impatient, refused, lost;

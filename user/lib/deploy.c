@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "lib/deploy.h"
-
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/if_link.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/filters.h"
+#include "lib/deploy_parts.h"
 #include "synhold.skel.h"
 
 #define RING_SMALL_BYTES 4096
@@ -26,19 +20,6 @@ int deploy_hold_supported(void)
 {
 	/* came with live frames for BPF_PROG_TEST_RUN, in 5.18 */
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, NULL) == 1;
-}
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-static int pin_path(const struct instance *inst, const char *name, char *path, size_t size)
-{
-	return snprintf(path, size, "%s/%s", inst->pin_dir, name) < (int)size ? 0 : -ENAMETOOLONG;
 }
 
 static uint64_t netns_inode(void)
@@ -57,7 +38,7 @@ static int pin_maps(struct synhold_bpf *skel, const struct instance *inst)
 	bpf_object__for_each_map(map, skel->obj) {
 		if (bpf_map__is_internal(map))
 			continue;
-		ret = pin_path(inst, bpf_map__name(map), path, sizeof(path));
+		ret = pins_path(inst, bpf_map__name(map), path, sizeof(path));
 		if (!ret)
 			ret = bpf_map__set_pin_path(map, path);
 		if (ret)
@@ -82,35 +63,12 @@ static const char *verifier_reason(void)
 	return line ? line + 1 : verifier_log;
 }
 
-static void remove_pins(const struct instance *inst)
+int deploy_quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
-	DIR *dir = opendir(inst->pin_dir);
-	struct dirent *entry;
-	char path[512];
-
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "%s/%s", inst->pin_dir, entry->d_name);
-		unlink(path);
-	}
-	if (dir)
-		closedir(dir);
-	rmdir(inst->pin_dir);
-	rmdir(INSTANCE_PIN_ROOT); /* fails while other instances live */
-}
-
-static void remove_run_files(const struct instance *inst)
-{
-	static const char *const files[] = {"control.sock", "signal.sock", "daemon.pid", "origin", "lock"};
-	char path[512];
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		snprintf(path, sizeof(path), "%s/%s", inst->run_dir, files[i]);
-		unlink(path);
-	}
-	rmdir(inst->run_dir);
-	rmdir(INSTANCE_RUN_ROOT);
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
 }
 
 /* Readers run it to expire what is over when no daemon does. */
@@ -119,7 +77,7 @@ static int pin_sweep(struct synhold_bpf *skel, const struct instance *inst, stru
 	char path[192];
 	int ret;
 
-	pin_path(inst, "prog_sweep", path, sizeof(path));
+	pins_path(inst, "prog_sweep", path, sizeof(path));
 	unlink(path);
 	ret = bpf_obj_pin(bpf_program__fd(skel->progs.synhold_sweep), path) ? -errno : 0;
 	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
@@ -141,7 +99,7 @@ static int check_netns(const struct instance *inst, struct error *err)
 int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = verifier_log, .kernel_log_size = sizeof(verifier_log));
-	libbpf_print_fn_t before = libbpf_set_print(quiet);
+	libbpf_print_fn_t before = libbpf_set_print(deploy_quiet);
 	struct stat st;
 	int ret, hold = deploy_hold_supported();
 
@@ -194,7 +152,7 @@ out:
 		synhold_bpf__destroy(deploy->skel);
 		deploy->skel = NULL;
 		if (deploy->created)
-			remove_pins(inst);
+			pins_remove(inst);
 	}
 	return ret;
 }
@@ -203,304 +161,4 @@ void deploy_unload(struct deploy *deploy)
 {
 	synhold_bpf__destroy(deploy->skel);
 	deploy->skel = NULL;
-}
-
-int deploy_query(const char *ifname, uint32_t *id, char name[32], int *generic)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, opts);
-	struct bpf_prog_info info = {0};
-	uint32_t length = sizeof(info);
-	int ifindex = (int)if_nametoindex(ifname), fd;
-
-	if (!ifindex)
-		return -ENODEV;
-	if (bpf_xdp_query(ifindex, 0, &opts))
-		return -errno;
-	*id = opts.drv_prog_id ? opts.drv_prog_id : opts.hw_prog_id ? opts.hw_prog_id : opts.skb_prog_id;
-	*generic = opts.skb_prog_id && !opts.drv_prog_id;
-	snprintf(name, 32, "unknown");
-	fd = *id ? bpf_prog_get_fd_by_id(*id) : -1;
-	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length))
-		snprintf(name, 32, "%s", info.name);
-	if (fd >= 0)
-		close(fd);
-	return 0;
-}
-
-static void link_path(const struct instance *inst, uint32_t ifindex, char *path, size_t size)
-{
-	snprintf(path, size, "%s/link_%u", inst->pin_dir, ifindex);
-}
-
-/* The interface of a pinned link: 0 when it is gone, -errno when there is no link. */
-static int link_interface(const struct instance *inst, uint32_t ifindex, int *link_fd)
-{
-	struct bpf_link_info info = {0};
-	uint32_t length = sizeof(info);
-	char path[192];
-	int fd, ret;
-
-	link_path(inst, ifindex, path, sizeof(path));
-	fd = bpf_obj_get(path);
-	if (fd < 0)
-		return -errno;
-	ret = bpf_obj_get_info_by_fd(fd, &info, &length) ? -errno : (int)info.xdp.ifindex;
-	if (link_fd)
-		*link_fd = fd;
-	else
-		close(fd);
-	return ret;
-}
-
-unsigned int deploy_interfaces(const struct instance *inst, struct deploy_interface *list, unsigned int most)
-{
-	struct synhold_interface value;
-	unsigned int count = 0;
-	uint32_t key, *last = NULL;
-
-	while (!bpf_map_get_next_key(inst->map[INSTANCE_MAP_INTERFACES], last, &key)) {
-		last = &key;
-		if (bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &key, &value))
-			continue;
-		if (count < most) {
-			struct deploy_interface *iface = &list[count];
-			char now[IF_NAMESIZE];
-
-			memset(iface, 0, sizeof(*iface));
-			iface->index = key;
-			snprintf(iface->name, sizeof(iface->name), "%s", value.name);
-			iface->generic = !!(value.flags & SYNHOLD_IFACE_GENERIC);
-			iface->present = link_interface(inst, key, NULL) > 0;
-			if (iface->present && if_indextoname(key, now)) /* it may have been renamed */
-				snprintf(iface->name, sizeof(iface->name), "%s", now);
-		}
-		count++;
-	}
-	return count;
-}
-
-/* Drivers where a frame sent by XDP_TX is known to leave; elsewhere, as on veth, the kernel may say so and drop it. */
-static int tx_reaches_wire(const char *ifname)
-{
-	static const char *const drivers[] = {"ixgbe", "i40e", "ice", "mlx4_en", "mlx5_core", "bnxt_en", "igb", "igc", "ena", "sfc", "nfp"};
-	char path[128], target[256];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/device/driver", ifname);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n <= 0)
-		return 0;
-	target[n] = '\0';
-	for (size_t i = 0; i < sizeof(drivers) / sizeof(*drivers); i++)
-		if (!strcmp(strrchr(target, '/') ? strrchr(target, '/') + 1 : target, drivers[i]))
-			return 1;
-	return 0;
-}
-
-
-static int busy(const char *ifname, struct error *err)
-{
-	char name[32];
-	uint32_t id = 0;
-	int generic;
-
-	if (deploy_query(ifname, &id, name, &generic) || !id) {
-		error_set(err, -EBUSY, "interface %s: another XDP program is in the way", ifname);
-		return error_hint(err, -EBUSY, "ip link show %s", ifname);
-	}
-	error_set(err, -EBUSY, "interface %s has another XDP program: %s, id %u, %s mode", ifname, name, id, generic ? "generic" : "native");
-	return error_hint(err, -EBUSY, "synhold never replaces it; bpftool net show dev %s; ip link set dev %s %s off removes it", ifname,
-			  ifname, generic ? "xdpgeneric" : "xdp");
-}
-
-static int create_link(struct deploy *deploy, struct instance *inst, const char *ifname, uint32_t ifindex, enum deploy_mode mode,
-		       uint32_t *flags, struct error *err)
-{
-	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_DRV_MODE);
-	int prog = bpf_program__fd(deploy->skel->progs.synhold_shield), fd = -1, ret = 0;
-	char path[192];
-
-	if (mode != DEPLOY_GENERIC) {
-		fd = bpf_link_create(prog, (int)ifindex, BPF_XDP, &opts);
-		ret = fd < 0 ? -errno : 0;
-		if (ret == -EBUSY || ret == -EEXIST)
-			return busy(ifname, err);
-	}
-	if (fd < 0 && mode != DEPLOY_NATIVE) {
-		opts.flags = XDP_FLAGS_SKB_MODE;
-		fd = bpf_link_create(prog, (int)ifindex, BPF_XDP, &opts);
-		ret = fd < 0 ? -errno : 0;
-		if (ret == -EBUSY || ret == -EEXIST)
-			return busy(ifname, err);
-		*flags |= SYNHOLD_IFACE_GENERIC;
-	}
-	if (ret) {
-		error_set(err, ret, "interface %s: the XDP program cannot be attached: %s", ifname, strerror(-ret));
-		return error_hint(err, ret, "synhold check %s%s", ifname, mode == DEPLOY_NATIVE ? "; or --mode auto" : "");
-	}
-	link_path(inst, ifindex, path, sizeof(path));
-	unlink(path); /* of an interface that had this index before */
-	ret = bpf_obj_pin(fd, path) ? -errno : 0;
-	close(fd);
-	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
-}
-
-static void detach_one(struct instance *inst, uint32_t ifindex)
-{
-	struct synhold_interface value = {0};
-	int fd = -1, at = link_interface(inst, ifindex, &fd);
-	char path[192];
-
-	if (inst->map[INSTANCE_MAP_INTERFACES] >= 0)
-		bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
-	if (at > 0)
-		filters_detach(at, !!(value.flags & SYNHOLD_IFACE_QDISC));
-	if (fd >= 0) {
-		bpf_link_detach(fd);
-		close(fd);
-	}
-	link_path(inst, ifindex, path, sizeof(path));
-	unlink(path);
-	if (inst->map[INSTANCE_MAP_INTERFACES] >= 0)
-		bpf_map_delete_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex);
-}
-
-/* Attaches to one interface, or updates it in place. *fresh: it was not ours before. */
-static int attach_one(struct deploy *deploy, struct instance *inst, const char *ifname, enum deploy_mode mode, int *fresh,
-		      struct error *err)
-{
-	uint32_t ifindex = if_nametoindex(ifname);
-	struct synhold_interface value = {0};
-	int fd = -1, ret, created = 0;
-
-	*fresh = 0;
-	if (!ifindex) {
-		error_set(err, -ENODEV, "no interface '%s' in this network namespace", ifname);
-		return error_hint(err, -ENODEV, "ip -br link lists them");
-	}
-	if (link_interface(inst, ifindex, &fd) == (int)ifindex) {
-		bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
-		ret = bpf_link_update(fd, bpf_program__fd(deploy->skel->progs.synhold_shield), NULL) ? -errno : 0;
-		close(fd);
-		if (ret)
-			return error_set(err, ret, "interface %s: the program cannot be updated: %s", ifname, strerror(-ret));
-	} else {
-		if (fd >= 0)
-			close(fd);
-		ret = create_link(deploy, inst, ifname, ifindex, mode, &value.flags, err);
-		if (ret)
-			return ret;
-		*fresh = 1;
-	}
-	ret = filters_attach((int)ifindex, bpf_program__fd(deploy->skel->progs.synhold_egress),
-			     bpf_program__fd(deploy->skel->progs.synhold_reject), &created, err);
-	if (!ret) {
-		if (created)
-			value.flags |= SYNHOLD_IFACE_QDISC;
-		if (!(value.flags & SYNHOLD_IFACE_GENERIC) && tx_reaches_wire(ifname))
-			value.flags |= SYNHOLD_IFACE_TX;
-		snprintf(value.name, sizeof(value.name), "%s", ifname);
-		if (bpf_map_update_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value, BPF_ANY))
-			ret = error_set(err, -errno, "interface %s: %s", ifname, errno == E2BIG ? "an instance takes 64 interfaces" : strerror(errno));
-	}
-	if (ret && *fresh)
-		detach_one(inst, ifindex);
-	return ret;
-}
-
-int deploy_attach(struct deploy *deploy, struct instance *inst, const char *const *names, unsigned int count,
-		  enum deploy_mode mode, struct error *err)
-{
-	unsigned char *fresh = calloc(count ? count : 1, 1);
-	libbpf_print_fn_t before = libbpf_set_print(quiet);
-	int ret = fresh ? 0 : -ENOMEM;
-
-	for (unsigned int i = 0; i < count && !ret; i++) {
-		int is_fresh;
-
-		ret = attach_one(deploy, inst, names[i], mode, &is_fresh, err);
-		if (!ret)
-			fresh[i] = (unsigned char)is_fresh;
-		for (unsigned int j = 0; ret && j < i; j++)
-			if (fresh[j])
-				detach_one(inst, if_nametoindex(names[j]));
-	}
-	libbpf_set_print(before);
-	free(fresh);
-	return ret;
-}
-
-int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *err)
-{
-	struct deploy_interface list[SYNHOLD_SERVICES];
-	unsigned int count = deploy_interfaces(inst, list, SYNHOLD_SERVICES);
-	const char *name;
-	int ret = 0;
-
-	for (unsigned int i = 0; i < count && i < SYNHOLD_SERVICES && !ret; i++) {
-		name = list[i].name;
-		if (list[i].present)
-			ret = deploy_attach(deploy, inst, &name, 1, list[i].generic ? DEPLOY_GENERIC : DEPLOY_NATIVE, err);
-	}
-	return ret;
-}
-
-/* Interfaces of an instance whose maps may be half gone: by the names of its link pins. */
-static unsigned int pinned_links(const struct instance *inst, uint32_t *list, unsigned int most)
-{
-	DIR *dir = opendir(inst->pin_dir);
-	struct dirent *entry;
-	unsigned int count = 0, index;
-
-	while (dir && (entry = readdir(dir)))
-		if (sscanf(entry->d_name, "link_%u", &index) == 1 && count < most)
-			list[count++] = index;
-	if (dir)
-		closedir(dir);
-	return count;
-}
-
-int deploy_detach(struct instance *inst, const char *name, struct error *err)
-{
-	uint32_t links[SYNHOLD_SERVICES], wanted = 0;
-	unsigned int count = pinned_links(inst, links, SYNHOLD_SERVICES), left;
-	struct synhold_interface value;
-	libbpf_print_fn_t before;
-	struct stat st;
-	char path[192];
-
-	if (stat(inst->pin_dir, &st)) {
-		error_set(err, -ENOENT, "instance '%s' is not attached", inst->name);
-		return error_hint(err, -ENOENT, "synhold status --instance NAME shows another");
-	}
-	if (inst->map[INSTANCE_MAP_INTERFACES] < 0) { /* the one map that is needed; without it we go by the pins */
-		pin_path(inst, "interfaces", path, sizeof(path));
-		inst->map[INSTANCE_MAP_INTERFACES] = bpf_obj_get(path);
-	}
-	if (name) {
-		wanted = if_nametoindex(name);
-		for (unsigned int i = 0; i < count; i++) /* renamed or gone: the name it had counts too */
-			if (!bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &links[i], &value) && !strcmp(value.name, name))
-				wanted = wanted ? wanted : links[i];
-		for (left = 0; left < count && links[left] != wanted; left++)
-			;
-		if (left == count) {
-			error_set(err, -ENOENT, "instance '%s' is not attached to '%s'", inst->name, name);
-			return error_hint(err, -ENOENT, "synhold status shows where it is");
-		}
-	}
-	before = libbpf_set_print(quiet);
-	left = 0;
-	for (unsigned int i = 0; i < count; i++) {
-		if (name && links[i] != wanted)
-			left++;
-		else
-			detach_one(inst, links[i]);
-	}
-	libbpf_set_print(before);
-	if (!left) { /* the daemon sees that its pins are gone, discards what it holds, and ends */
-		remove_pins(inst);
-		remove_run_files(inst);
-	}
-	return 0;
 }

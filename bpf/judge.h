@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A SYN, from the policy in force to what happens to its frame. The limits themselves are in verdict.h. */
+#ifndef SYNHOLD_BPF_JUDGE_H
+#define SYNHOLD_BPF_JUDGE_H
+
+#include "locate.h"
+#include "reject.h"
+#include "verdict.h"
+
+/* This kernel has what holding needs (bpf_xdp_load_bytes, live frames: 5.18). Without it the helper must not even be verified. */
+const volatile __u32 hold_supported = 1;
+
+/* Hands the frame to the daemon. 0, or -1 when it cannot be held now. */
+__noinline int hold_frame(struct xdp_md *ctx, struct verdict_request *rq, __u32 reason)
+{
+	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
+	__u64 length = (long)data_end - (long)data;
+	struct synhold_held *record;
+	struct synhold_mark *known;
+	long failed;
+
+	if (!hold_supported || !rq)
+		return -1;
+	COMPAT_OPAQUE(length);
+	if (length < 54 || length > SYNHOLD_FRAME_LEN)
+		return -1;
+	record = bpf_ringbuf_reserve(&held, sizeof(*record), 0);
+	if (!record)
+		return -1;
+	known = bpf_map_lookup_elem(&marks, &rq->tuple);
+	record->seen_ns = rq->now;
+	record->source = rq->source;
+	record->share_hash = hash_share(rq->source);
+	record->ifindex = ctx->ingress_ifindex;
+	record->tuple = rq->tuple;
+	record->service = (__u16)rq->service;
+	record->frame_len = (__u16)length;
+	record->l3_offset = rq->l3_offset;
+	record->l4_offset = rq->l4_offset;
+	record->reason = (__u8)reason;
+	record->retransmit = known && known->state == SYNHOLD_MARK_HELD;
+	record->pad = 0;
+	failed = bpf_xdp_load_bytes(ctx, 0, record->frame, (__u32)length);
+	if (!failed && known && record->retransmit) {
+		known->syn_seen_ns = rq->now;
+	} else if (!failed) {
+		struct synhold_mark fresh = {
+			.since_ns = rq->now,
+			.service = (__u16)rq->service,
+			.state = SYNHOLD_MARK_HELD,
+			.reason = (__u8)reason,
+			.syn_seen_ns = rq->now,
+		};
+
+		failed = bpf_map_update_elem(&marks, &rq->tuple, &fresh, known ? BPF_ANY : BPF_NOEXIST);
+	}
+	if (failed) {
+		bpf_ringbuf_discard(record, 0);
+		return -1;
+	}
+	bpf_ringbuf_submit(record, 0);
+	return 0;
+}
+
+/* An excess SYN in enforce mode: the service's action, or what is left of it. */
+static __always_inline int excess(struct xdp_md *ctx, struct verdict_request *rq, const struct synhold_policy *pol,
+				  const struct synhold_runtime *run, struct synhold_counters *count, __u32 is_held,
+				  __u32 reason, int alive)
+{
+	__u32 verdict = SYNHOLD_VERDICT_DROP;
+	int action = XDP_DROP;
+
+	if (reason == SYNHOLD_REASON_DENY)
+		goto count_it;
+	if (reason == SYNHOLD_REASON_WINDOW || reason == SYNHOLD_REASON_SERVICE_RATE ||
+	    reason == SYNHOLD_REASON_GLOBAL_RATE)
+		count->bites++;
+	if (pol->action == SYNHOLD_ACTION_REJECT) {
+		action = reject_frame(ctx, rq);
+		if (action != XDP_DROP)
+			verdict = SYNHOLD_VERDICT_REJECT;
+	} else if (pol->action == SYNHOLD_ACTION_HOLD) {
+		/* data would be lost with a cut frame, and what is no clean SYN is not worth waiting for */
+		int plain = (rq->tcp_flags & (PARSE_SYN | PARSE_FIN | PARSE_RST)) == PARSE_SYN && !rq->fragment &&
+			    rq->segment == rq->tcp_header;
+
+		if (!alive)
+			reason = SYNHOLD_REASON_FALLBACK;
+		else if (plain && (is_held || !run->hold_full) && !hold_frame(ctx, rq, reason))
+			verdict = SYNHOLD_VERDICT_HOLD;
+		else if (plain)
+			reason = SYNHOLD_REASON_HOLD_FULL;
+	}
+count_it:
+	count->verdict[verdict]++;
+	reason &= 15;
+	if (reason < SYNHOLD_REASON_COUNT)
+		count->over_limit[reason]++;
+	return action;
+}
+
+/* Service, bank and time of a SYN; SYNHOLD_SERVICES when the port is not protected. The clock is read only when it is. */
+static __always_inline void locate(struct verdict_request *rq, const struct synhold_control *ctl)
+{
+	rq->now = 0;
+	rq->bank = bank_of(ctl, &rq->now);
+	rq->service = service_of(rq->bank, rq->tuple.daddr, rq->tuple.dport);
+	if (rq->service < SYNHOLD_SERVICES && !rq->now)
+		rq->now = bpf_ktime_get_ns();
+}
+
+__noinline int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
+{
+	__u32 index, zero = 0, reason = SYNHOLD_REASON_NONE, is_held, in_flight, service;
+	struct synhold_counters *count;
+	struct synhold_control *ctl;
+	struct synhold_runtime *run;
+	struct synhold_policy *pol;
+	struct synhold_gate *gate;
+	struct synhold_mark *known;
+	int alive = 0;
+
+	ctl = bpf_map_lookup_elem(&control, &zero);
+	if (!ctl || !rq)
+		return XDP_PASS;
+	locate(rq, ctl);
+	service = rq->service;
+	if (service >= SYNHOLD_SERVICES)
+		return XDP_PASS;
+	index = rq->bank * SYNHOLD_SERVICES + service;
+	pol = bpf_map_lookup_elem(&policy, &index);
+	run = bpf_map_lookup_elem(&runtime, &service);
+	gate = bpf_map_lookup_elem(&gates, &service);
+	count = slots_counters(service);
+	if (!pol || !run || !gate || !count)
+		return XDP_PASS;
+
+	known = bpf_map_lookup_elem(&marks, &rq->tuple);
+	if (known && known->flags & SYNHOLD_MARK_FRESH) { /* our own re-injection passing again (generic mode) */
+		known->flags &= ~SYNHOLD_MARK_FRESH;
+		return XDP_PASS;
+	}
+	is_held = known && known->state == SYNHOLD_MARK_HELD;
+	count->seen++;
+	if (bypassed(ctl, rq->now)) {
+		count->bypassed++;
+		goto admit_aside;
+	}
+	if (slots_overdue(gate, run, rq->now))
+		slots_retire(service, rq->now);
+	in_flight = known && known->state == SYNHOLD_MARK_INFLIGHT && gate_slot_live(gate, known->epoch);
+	if (ctl->deny_entries && verdict_listed(rq, VERDICT_DENY)) {
+		reason = SYNHOLD_REASON_DENY;
+		goto decide;
+	}
+	rq->source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq->tuple.saddr, pol->source_prefix4,
+				 pol->source_prefix6);
+	if (ctl->allow_entries && verdict_allowed(rq)) {
+		count->allowed++;
+		goto admit_aside;
+	}
+	if (in_flight) {
+		known->syn_seen_ns = rq->now;
+		count->retransmits++;
+		goto admit;
+	}
+	if (!known)
+		count->offered++;
+	alive = daemon_alive(rq->now);
+	if (!alive && pol->fallback == SYNHOLD_FALLBACK_OPEN)
+		goto admit_aside;
+	if (is_held && alive && pol->mode == SYNHOLD_MODE_ENFORCE) {
+		reason = known->reason; /* it waits for the same thing as before */
+		goto decide;
+	}
+	rq->queued = alive && pol->action == SYNHOLD_ACTION_HOLD && run->queued;
+	rq->flags = known ? SLOTS_KNOWN : 0;
+	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
+	reason = verdict_limits(rq);
+	if (reason == SYNHOLD_REASON_NONE)
+		goto admit;
+decide:
+	if (pol->mode == SYNHOLD_MODE_MONITOR) {
+		reason &= 15;
+		if (reason < SYNHOLD_REASON_COUNT)
+			count->would_limit[reason]++;
+		if (!in_flight) /* else a copy of a denied one */
+			slots_start(&rq->tuple, service, rq->now, 0, known ? SLOTS_KNOWN : 0);
+		goto admit;
+	}
+	return excess(ctx, rq, pol, run, count, is_held, reason, alive);
+admit_aside: /* without a slot; a copy that waits in the queue must not follow it */
+	if (is_held)
+		bpf_map_delete_elem(&marks, &rq->tuple);
+admit:
+	count->verdict[SYNHOLD_VERDICT_ADMIT]++;
+	return XDP_PASS;
+}
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What is in force for a packet: the bank of the policy, the service of an address and port, the panic lever, the daemon. */
+#ifndef SYNHOLD_BPF_LOCATE_H
+#define SYNHOLD_BPF_LOCATE_H
+
+#include "maps.h"
+
+static __always_inline __u32 service_of(__u32 bank, const __u8 *local_addr, __be16 local_port)
+{
+	__u32 index = bank * SYNHOLD_PORTS + bpf_ntohs(local_port);
+	__u32 *entry = bpf_map_lookup_elem(&ports, &index);
+
+	if (!entry || !*entry)
+		return SYNHOLD_SERVICES;
+	if (*entry & SYNHOLD_PORT_ADDRS) {
+		struct synhold_addr_key key = {
+			.prefixlen = 160, .bank = bpf_htons((__u16)bank), .port = local_port};
+		__u32 *service;
+
+		__builtin_memcpy(key.addr, local_addr, 16);
+		service = bpf_map_lookup_elem(&addrs, &key);
+		if (service)
+			return *service;
+	}
+	return (*entry & SYNHOLD_PORT_SERVICE) ? (*entry & SYNHOLD_PORT_SERVICE) - 1 : SYNHOLD_SERVICES;
+}
+
+/* Bank in force. The clock is read only while a change waits to be confirmed; *now is set then, if it was 0. */
+static __always_inline __u32 bank_of(const struct synhold_control *ctl, __u64 *now)
+{
+	__u64 word = *(volatile const __u64 *)&ctl->active;
+	__u32 bank = SYNHOLD_ACTIVE_BANK(word);
+
+	if (!SYNHOLD_ACTIVE_PENDING(word))
+		return bank;
+	if (!*now)
+		*now = bpf_ktime_get_ns();
+	return *now >= SYNHOLD_ACTIVE_DEADLINE_NS(word) ? !bank : bank;
+}
+
+static __always_inline int daemon_alive(__u64 now)
+{
+	__u32 zero = 0;
+	struct synhold_daemon *self = bpf_map_lookup_elem(&daemon, &zero);
+
+	return self && self->heartbeat_ns && now < self->heartbeat_ns + SYNHOLD_HEARTBEAT_STALE_NS;
+}
+
+static __always_inline int bypassed(const struct synhold_control *ctl, __u64 now)
+{
+	__u64 until = *(volatile const __u64 *)&ctl->bypass_until_ns;
+
+	return until && now < until;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the server sends: its first bytes, or its end, settle the handshake. */
+#ifndef SYNHOLD_BPF_SETTLE_H
+#define SYNHOLD_BPF_SETTLE_H
+
+#include "locate.h"
+#include "parse.h"
+#include "slots.h"
+
+/* Bucket of a delay in the histograms of abi.h. */
+static __always_inline __u32 delay_bucket(__u64 ns)
+{
+	__u32 shift = SYNHOLD_HIST_MIN_SHIFT, i;
+
+	if (ns < 1ULL << SYNHOLD_HIST_MIN_SHIFT)
+		return 0;
+	if (ns >= 1ULL << (SYNHOLD_HIST_MIN_SHIFT + SYNHOLD_HIST_OCTAVES))
+		return SYNHOLD_HIST_BUCKETS - 1;
+	COMPAT_UNROLL
+	for (i = 16; i; i >>= 1)
+		if (shift + i < 64 && ns >> (shift + i))
+			shift += i;
+	return 1 + (shift - SYNHOLD_HIST_MIN_SHIFT) * 4 + ((ns >> (shift - 2)) & 3);
+}
+
+static __always_inline void settle(const struct synhold_tuple *tuple, const struct synhold_mark *mark, __u32 srtt_us)
+{
+	__u32 service = mark->service, epoch = mark->epoch, left = mark->left, bucket;
+	__u64 since = mark->since_ns, now, delay, rtt = srtt_us * 1000ULL;
+	struct synhold_gate *gate = left == SYNHOLD_LEFT_OWED ? bpf_map_lookup_elem(&owed, &service) :
+								bpf_map_lookup_elem(&gates, &service);
+	struct synhold_runtime *run = bpf_map_lookup_elem(&runtime, &service);
+	struct synhold_counters *count = slots_counters(service);
+	struct synhold_delays *hist = bpf_map_lookup_elem(&delays, &service);
+	int ended;
+
+	if (!gate || !run || !count || !hist)
+		return;
+	ended = slots_end(tuple, gate, epoch);
+	if (ended < 0)
+		return;
+	now = bpf_ktime_get_ns();
+	delay = now > since ? now - since : 0;
+	bucket = delay_bucket(delay);
+	if (bucket < SYNHOLD_HIST_BUCKETS)
+		hist->first_byte[bucket]++;
+	count->first_byte_sum_ns += delay;
+	if (rtt) {
+		delay = delay > rtt ? delay - rtt : 0;
+		bucket = delay_bucket(delay);
+		if (bucket < SYNHOLD_HIST_BUCKETS)
+			hist->server[bucket]++;
+		count->rtt_sum_ns += rtt;
+		count->rtt_count++;
+		count->delay_sum_ns += delay;
+	}
+	if (!ended) {
+		count->late++;
+		return;
+	}
+	if (left == SYNHOLD_LEFT_OWED)
+		count->answered++;
+	else
+		count->outcome[SYNHOLD_OUTCOME_SETTLED]++;
+	slots_wake(run, service, now);
+}
+
+/* A segment of a server, apart from its frame: see struct verdict_request. */
+struct sent_segment {
+	struct synhold_tuple tuple;
+	__u32 seq;     /* host order */
+	__u32 payload; /* bytes */
+	__u32 srtt_us; /* 0 = unknown */
+	__u32 closes;  /* FIN or RST */
+};
+
+__noinline int server_sent(struct sent_segment *seg)
+{
+	struct synhold_control *ctl;
+	struct synhold_policy *pol;
+	struct synhold_gate *gate;
+	struct synhold_mark *mark;
+	__u32 zero = 0, bank, service, index;
+	__u64 now = 0;
+
+	ctl = bpf_map_lookup_elem(&control, &zero);
+	if (!ctl || !seg)
+		return 0;
+	bank = bank_of(ctl, &now);
+	service = service_of(bank, seg->tuple.daddr, seg->tuple.dport);
+	if (service >= SYNHOLD_SERVICES)
+		return 0;
+	gate = bpf_map_lookup_elem(&gates, &service);
+	if (!gate)
+		return 0;
+	if (!gate->egress_seen)
+		gate->egress_seen = 1;
+	if (!seg->payload && !seg->closes)
+		return 0;
+	mark = bpf_map_lookup_elem(&marks, &seg->tuple);
+	if (!mark || mark->state != SYNHOLD_MARK_INFLIGHT)
+		return 0;
+	index = bank * SYNHOLD_SERVICES + service;
+	pol = bpf_map_lookup_elem(&policy, &index);
+	if (!seg->closes && pol && pol->settle_bytes > 1) {
+		if (!(mark->flags & SYNHOLD_MARK_SEQ_KNOWN)) {
+			mark->server_seq = seg->seq;
+			mark->flags |= SYNHOLD_MARK_SEQ_KNOWN;
+		}
+		if (seg->seq + seg->payload - mark->server_seq < pol->settle_bytes)
+			return 0;
+	}
+	settle(&seg->tuple, mark, seg->srtt_us);
+	return 0;
+}
+
+#endif
