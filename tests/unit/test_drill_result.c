@@ -13,7 +13,7 @@
 
 #define S 1000000000ull
 
-static const struct drill_params params = { .name = "test", .clients = 100 };
+static const struct drill_params params = {.name = "test", .clients = 100};
 
 /* A storm of 100 clients at 10/s (ideal 10 s), the i-th served i/10 s after the start, `served` of them. */
 static struct board *board_of(uint32_t served, uint64_t worked, bool with)
@@ -108,6 +108,27 @@ static void test_slow_drain_is_the_incident(void **state)
 	result_free(&r);
 }
 
+static void test_starved_server_proves_nothing(void **state)
+{
+	struct board *b = board_of(100, 100, true);
+	char reason[RESULT_REASON_MAX];
+	struct result r;
+
+	(void)state;
+	b->client[99].served_ns = b->start_ns + 14 * S;
+	b->server_waited_ns = 2 * S;
+	assert_int_equal(result_compute(b, &r), 0);
+	assert_false(result_judge(NULL, &r, false, reason));
+	assert_ptr_equal(strstr(reason, "inconclusive"), reason);
+	result_free(&r);
+	/* What the shield itself took is the shield's doing. */
+	b->shield.cpu_ns = 3 * S / 2;
+	compute(b, &r);
+	assert_false(result_judge(NULL, &r, false, reason));
+	assert_null(strstr(reason, "inconclusive"));
+	result_free(&r);
+}
+
 static void test_verdicts(void **state)
 {
 	struct result melted, drained, short_of_one;
@@ -186,6 +207,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_served),
 		cmocka_unit_test(test_capacity_agrees),
 		cmocka_unit_test(test_slow_drain_is_the_incident),
+		cmocka_unit_test(test_starved_server_proves_nothing),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_established_must_live),
 		cmocka_unit_test(test_late_shield),

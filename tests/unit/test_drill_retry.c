@@ -21,12 +21,12 @@ static void test_forms(void **state)
 		struct retry_policy policy;
 		const char *back;
 	} cases[] = {
-		{ "now", { RETRY_NOW, 0, 0 }, "now" },
-		{ "fixed:1s", { RETRY_FIXED, 1 * S, 0 }, "fixed:1s" },
-		{ "fixed:2", { RETRY_FIXED, 2 * S, 0 }, "fixed:2s" },
-		{ "fixed:250ms", { RETRY_FIXED, 250 * MS, 0 }, "fixed:250ms" },
-		{ "exp:1s:30s", { RETRY_EXP, 1 * S, 30 * S }, "exp:1s:30s" },
-		{ "expj:500ms:1m", { RETRY_EXP_JITTER, 500 * MS, 60 * S }, "expj:500ms:60s" },
+		{"now", {RETRY_NOW, 0, 0}, "now"},
+		{"fixed:1s", {RETRY_FIXED, 1 * S, 0}, "fixed:1s"},
+		{"fixed:2", {RETRY_FIXED, 2 * S, 0}, "fixed:2s"},
+		{"fixed:250ms", {RETRY_FIXED, 250 * MS, 0}, "fixed:250ms"},
+		{"exp:1s:30s", {RETRY_EXP, 1 * S, 30 * S}, "exp:1s:30s"},
+		{"expj:500ms:1m", {RETRY_EXP_JITTER, 500 * MS, 60 * S}, "expj:500ms:60s"},
 	};
 
 	(void)state;
@@ -45,18 +45,18 @@ static void test_forms(void **state)
 
 static void test_refused(void **state)
 {
-	static const char *const bad[] = { "",		"no",
-					   "nowt",	"now:1s",
-					   "fixed",	"fixed:",
-					   "fixed:x",	"fixed:1s:2s",
-					   "fixed:-1s", "exp:1s",
-					   "exp:2s:1s", "exp:0s:1s",
-					   "expj:1s:",	"expj:1s:2s:3s",
-					   "exp::1s",	"fixed:111111111111111111111111111111111s" };
+	static const char *const bad[] = {"",          "no",
+					  "nowt",      "now:1s",
+					  "fixed",     "fixed:",
+					  "fixed:x",   "fixed:1s:2s",
+					  "fixed:-1s", "exp:1s",
+					  "exp:2s:1s", "exp:0s:1s",
+					  "expj:1s:",  "expj:1s:2s:3s",
+					  "exp::1s",   "fixed:111111111111111111111111111111111s"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct retry_policy p = { RETRY_EXP, 7, 9 };
+		struct retry_policy p = {RETRY_EXP, 7, 9};
 
 		assert_true(retry_parse(bad[i], &p) < 0);
 		/* untouched on failure */
@@ -68,9 +68,9 @@ static void test_refused(void **state)
 
 static void test_delays(void **state)
 {
-	const struct retry_policy now = { RETRY_NOW, 0, 0 }, fixed = { RETRY_FIXED, 3 * S, 0 },
-				  exp = { RETRY_EXP, 1 * S, 10 * S };
-	static const uint64_t steps[] = { 1, 2, 4, 8, 10, 10, 10 };
+	const struct retry_policy now = {RETRY_NOW, 0, 0}, fixed = {RETRY_FIXED, 3 * S, 0},
+				  exp = {RETRY_EXP, 1 * S, 10 * S};
+	static const uint64_t steps[] = {1, 2, 4, 8, 10, 10, 10};
 
 	(void)state;
 	assert_int_equal(retry_delay_ns(&now, 1, UINT64_MAX), 0);
@@ -83,7 +83,7 @@ static void test_delays(void **state)
 
 static void test_jitter(void **state)
 {
-	const struct retry_policy p = { RETRY_EXP_JITTER, 1 * S, 8 * S };
+	const struct retry_policy p = {RETRY_EXP_JITTER, 1 * S, 8 * S};
 	uint64_t sum = 0;
 
 	(void)state;

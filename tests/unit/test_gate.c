@@ -292,6 +292,63 @@ static void threads_lose_nothing(void **state)
 	}
 }
 
+struct contest {
+	struct synhold_gate gate;
+	uint32_t window;
+	int64_t inside, most; /* slots that were given and not ended yet, as their owners count them */
+};
+
+static void *contend(void *arg)
+{
+	struct contest *contest = arg;
+	uint32_t i, won = 0;
+
+	for (i = 0; i < STARTS; i++) {
+		volatile int spin;
+		__u32 expired = 0;
+		int64_t inside;
+
+		if (gate_start(&contest->gate, 100, contest->window, &expired))
+			continue;
+		won++;
+		inside = __atomic_add_fetch(&contest->inside, 1, __ATOMIC_SEQ_CST);
+		if (inside > __atomic_load_n(&contest->most, __ATOMIC_RELAXED))
+			__atomic_store_n(&contest->most, inside, __ATOMIC_RELAXED);
+		for (spin = 0; spin < 50; spin++) /* so that the others crowd at the gate */
+			;
+		__atomic_sub_fetch(&contest->inside, 1, __ATOMIC_SEQ_CST);
+		gate_end(&contest->gate, 100);
+	}
+	return (void *)(uintptr_t)won;
+}
+
+/* However many try at once, never more have a slot than the window says. */
+static void threads_never_exceed_the_window(void **state)
+{
+	static const uint32_t windows[] = {1, 2, 3};
+	size_t w, i;
+
+	(void)state;
+	for (w = 0; w < sizeof(windows) / sizeof(windows[0]); w++) {
+		struct contest contest = {.window = windows[w]};
+		pthread_t threads[THREADS];
+		uintptr_t won = 0;
+
+		for (i = 0; i < THREADS; i++)
+			assert_int_equal(pthread_create(&threads[i], NULL, contend, &contest), 0);
+		for (i = 0; i < THREADS; i++) {
+			void *count;
+
+			pthread_join(threads[i], &count);
+			won += (uintptr_t)count;
+		}
+		assert_true(won >= STARTS / 100);
+		assert_in_range(contest.most, 1, windows[w]);
+		/* an end that others never let through is left to the bucket */
+		assert_int_equal(contest.gate.inflight, counted(&contest.gate));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +360,7 @@ int main(void)
 		cmocka_unit_test(suspension),
 		cmocka_unit_test(random_workload_against_a_model),
 		cmocka_unit_test(threads_lose_nothing),
+		cmocka_unit_test(threads_never_exceed_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rate arithmetic against exact models: the GCRA of a service, and the sets of sources with their 40-bit clock. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -294,6 +296,58 @@ static void a_source_gets_back_what_was_refused_later(void **state)
 	assert_int_equal(set.entry[slot], source_of(10) | ((now + 500) & RATE_TICK_MASK));
 }
 
+#define RACE_THREADS 2
+#define RACE_SETS 200000
+#define RACE_BURST 3
+
+static struct synhold_source_set race_sets[RACE_SETS];
+static uint32_t race_taken[RACE_SETS];
+static uint32_t race_arrived; /* they go from set to set in step */
+
+static void *race(void *arg)
+{
+	uint32_t i, k, waits = 0;
+
+	(void)arg;
+	for (i = 0; i < RACE_SETS; i++) {
+		__atomic_add_fetch(&race_arrived, 1, __ATOMIC_SEQ_CST);
+		while (__atomic_load_n(&race_arrived, __ATOMIC_SEQ_CST) < (i + 1) * RACE_THREADS)
+			if (++waits % 10000 ==
+			    0) /* the other is not running: without the rest they would start apart */
+				sched_yield();
+		for (k = 0; k < RACE_BURST; k++) {
+			__u64 taken, wait;
+			__u32 slot;
+
+			if (rate_source_take(&race_sets[i], source_of(5), 1ULL << 30, 1000, RACE_BURST * 1000, &slot,
+					     &taken, &wait))
+				__atomic_add_fetch(&race_taken[i], 1, __ATOMIC_RELAXED);
+		}
+	}
+	return NULL;
+}
+
+/* One source first seen by several CPUs at once: none of its charges is lost, so its burst is not exceeded. */
+static void no_charge_is_lost_between_threads(void **state)
+{
+	pthread_t threads[RACE_THREADS];
+	uint32_t i, full = 0;
+
+	(void)state;
+	memset(race_sets, 0, sizeof(race_sets));
+	memset(race_taken, 0, sizeof(race_taken));
+	race_arrived = 0;
+	for (i = 0; i < RACE_THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, race, NULL), 0);
+	for (i = 0; i < RACE_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < RACE_SETS; i++) {
+		assert_in_range(race_taken[i], 1, RACE_BURST);
+		full += race_taken[i] == RACE_BURST;
+	}
+	assert_true(full > RACE_SETS * 9 / 10); /* one that loses three races in a row is refused: seldom */
+}
+
 static void ticks_and_places(void **state)
 {
 	(void)state;
@@ -317,6 +371,7 @@ int main(void)
 		cmocka_unit_test(the_least_debt_is_forgotten_first),
 		cmocka_unit_test(overflow_only_lets_more_through),
 		cmocka_unit_test(a_source_gets_back_what_was_refused_later),
+		cmocka_unit_test(no_charge_is_lost_between_threads),
 		cmocka_unit_test(ticks_and_places),
 	};
 

@@ -7,6 +7,7 @@
 #include "drill/client.h"
 #include "drill/net.h"
 #include "drill/progress.h"
+#include "drill/result.h"
 #include "drill/server.h"
 #include "drill/shield.h"
 #include "drill/wan.h"
@@ -184,12 +185,22 @@ static struct board_sample *half_sample(struct half *h)
 	return s;
 }
 
-/* When the shield can first be judged: a late one only after the server is done with what it had accepted. */
-static double half_judged_from(const struct board *board)
+/* From here on the shield has to show: a late one after the server is done with what it had accepted. */
+static double half_shield_from(const struct board *board)
 {
-	if (!board->with_shield || !board->params->attach_at_ns)
-		return 0;
+	if (!board->attached_ns)
+		return board->params->attach_at_ns / 1e9;
 	return board->attached_ns / 1e9 + board->attached_backlog / board_capacity(board);
+}
+
+/* Before this the half with the shield may still turn out well. */
+static double half_lost_from(const struct board *board)
+{
+	if (!board->with_shield)
+		return 0;
+	if (!board->params->attach_at_ns)
+		return RESULT_RATIO_MAX * board_ideal_seconds(board);
+	return half_shield_from(board) + RESULT_LATE_RATIO_MAX * board_ideal_seconds(board);
 }
 
 /* The server works at half its capacity or more, and not one client has been served for a while. */
@@ -198,9 +209,7 @@ static bool half_collapsed(const struct board *board)
 	const uint32_t span = HALF_STALL_SECONDS * 1000 / BOARD_SAMPLE_MS;
 	const struct board_sample *now = &board->sample[board->samples - 1], *then = now - span;
 
-	if (board->samples <= span || then->t < half_judged_from(board))
-		return false;
-	if (board->with_shield && board->params->attach_at_ns && !board->attached_ns)
+	if (board->samples <= span || now->t < half_lost_from(board))
 		return false;
 	return now->served == then->served &&
 	       now->worked - then->worked > HALF_STALL_SECONDS * board_capacity(board) / 2;
@@ -209,12 +218,10 @@ static bool half_collapsed(const struct board *board)
 static double half_limit_seconds(const struct board *board)
 {
 	double limit = HALF_LIMIT_RATIO * board_ideal_seconds(board);
-	double late = board->with_shield ? board->params->attach_at_ns / 1e9 : 0;
+	double late = board->with_shield ? half_shield_from(board) : 0;
 
 	if (board->params->seconds)
 		return board->params->seconds;
-	if (board->attached_ns)
-		late = half_judged_from(board);
 	return late + (limit < HALF_LIMIT_SECONDS_MIN ? HALF_LIMIT_SECONDS_MIN : limit);
 }
 

@@ -26,9 +26,10 @@ int flush_waits(const struct inet_diag_msg *diag);
 int flush_matches(const struct inet_diag_msg *diag, const struct synhold_specs *specs);
 
 /*
- * Resets all of them in this network namespace; each is looked at once more just before. The process that listens finds
- * them closed when it accepts them. 0; -EOPNOTSUPP when the kernel cannot (CONFIG_INET_DIAG_DESTROY), -EPERM, -errno:
- * *result says how far it came.
+ * Resets all of them in this network namespace; each is looked at once more just before, as the server goes on
+ * accepting. The kernel knows no "reset unless accepted": one that is accepted in the microseconds between that look
+ * and the reset is reset all the same. The process that listens finds the others closed when it accepts them. 0;
+ * -EOPNOTSUPP when the kernel cannot (CONFIG_INET_DIAG_DESTROY), -EPERM, -errno: *result says how far it came.
  */
 int flush_service(const struct synhold_specs *specs, struct flush_result *result, struct error *err);
 

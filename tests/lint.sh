@@ -1,0 +1,208 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# What a reviewer should not have to look for. Each check says OK or what is wrong; the exit status is 0 only if all are.
+#
+#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract)
+set -u
+
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+jobs=$(nproc)
+all=(format tidy cppcheck shell spdx includes text size contract)
+
+# Files that may be longer than 400 lines, each with its own end and the reason.
+size_limit=400
+size_exceptions="
+	include/synhold/abi.h            450   all that crosses the kernel line, on one page
+	tests/unit/test_control.c        900   one story a storm, on one simulated plant
+	tests/unit/plant.c               600   the simulated plant
+	tests/unit/test_holdq.c          900   one test a rule of the queue
+	tests/unit/test_holdq_model.c    700   the queue against a naive model
+"
+
+# What git would keep, or all that is there when this is no clone.
+list_files()
+{
+	if [ -d .git ] && git -c safe.directory="$PWD" ls-files -co --exclude-standard 2>/dev/null; then
+		return
+	fi
+	find . -path ./.git -prune -o -path ./build -prune -o -type f -print | sed 's|^\./||'
+}
+mapfile -t files < <(list_files | while read -r f; do [ ! -f "$f" ] || echo "$f"; done | sort -u)
+
+matching() # REGEX
+{
+	printf '%s\n' "${files[@]}" | grep -E "$1"
+}
+mapfile -t sources < <(matching '\.[ch]$')
+mapfile -t scripts < <(matching '\.sh$|^\.ci/run$')
+
+need() # TOOL
+{
+	command -v "$1" >/dev/null && return
+	echo "$1 is not installed: sudo tests/deps.sh lint"
+	return 1
+}
+
+check_format()
+{
+	need clang-format || return
+	local file bad=0
+	for file in "${sources[@]}"; do
+		clang-format --dry-run -Werror "$file" >/dev/null 2>&1 && continue
+		echo "$file: clang-format -i $file would change $(clang-format "$file" | diff "$file" - | grep -c '^<') lines"
+		bad=1
+	done
+	return $bad
+}
+
+# The rules of .clang-tidy; the compiler's own warnings are the build's business.
+check_tidy()
+{
+	need clang-tidy || return
+	local flags bpf_flags status=0
+	make --no-print-directory -s BUILD="$BUILD" "$BUILD/gen/synhold.skel.h" >/dev/null || return
+	flags=$(make --no-print-directory -s BUILD="$BUILD" compile-flags | grep -v '^-W') || return
+	bpf_flags=$(make --no-print-directory -s BUILD="$BUILD" bpf-compile-flags | grep -v '^-W') || return
+	export flags bpf_flags
+	# shellcheck disable=SC2086 # one flag a word
+	tidy()
+	{
+		clang-tidy --quiet "$@" -- $flags 2>/dev/null
+	}
+	export -f tidy
+	matching '^user/.*\.c$' | xargs -P "$jobs" -n 6 bash -c 'tidy "$@"' tidy || status=1
+	# tests may call ip(8) through system(), want the same numbers each time, and write bytes side by side
+	matching '^tests/.*\.c$' | grep -v '\.bpf\.c$' | xargs -P "$jobs" -n 6 bash -c 'tidy "$@"' tidy \
+		--checks=-cert-env33-c,-cert-msc30-c,-cert-msc32-c,-cert-msc50-cpp,-cert-msc51-cpp,-bugprone-suspicious-missing-comma ||
+		status=1
+	# packets are reached through 32-bit offsets in the context; a program's context may stay unused
+	# shellcheck disable=SC2086
+	matching '^bpf/.*\.bpf\.c$' | xargs -I{} clang-tidy --quiet \
+		--checks=-performance-no-int-to-ptr,-misc-unused-parameters {} -- $bpf_flags 2>/dev/null || status=1
+	return $status
+}
+
+check_cppcheck()
+{
+	need cppcheck || return
+	matching '^(user|tests)/.*\.c$' | grep -v '\.bpf\.c$' >"$tmp/cppcheck"
+	cat >"$tmp/macros.h" <<'EOF'
+#define LIBBPF_OPTS(type, name, ...) struct type name = {0}
+#define json_array_foreach(list, i, value) \
+	for (i = 0; i < json_array_size(list) && (value = json_array_get(list, i)); i++)
+#define json_object_foreach(object, key, value) \
+	for (key = json_next(object, 0); key && (value = json_object_get(object, key)); key = json_next(object, key))
+EOF
+	# void pointers count bytes in GNU C; assertions of tests guard what cppcheck cannot see
+	cppcheck -q --enable=warning,performance,portability --error-exitcode=1 --inline-suppr --std=c11 -j "$jobs" \
+		-Iinclude -Iuser -I. -D_GNU_SOURCE '-DSYNHOLD_VERSION=""' --include="$tmp/macros.h" \
+		--suppress=missingIncludeSystem --suppress=arithOperationsOnVoidPointer \
+		--suppress='nullPointer:tests/*' --suppress='nullPointerRedundantCheck:tests/*' --suppress='uninitvar:tests/*' --file-list="$tmp/cppcheck"
+}
+
+check_shell()
+{
+	need shellcheck || return
+	shellcheck -f gcc "${scripts[@]}"
+}
+
+check_spdx()
+{
+	local file bad=0
+	while read -r file; do
+		head -n 2 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' && continue
+		echo "$file: no 'SPDX-License-Identifier: GPL-2.0-or-later' in the first two lines"
+		bad=1
+	done < <(matching '\.([ch]|sh|service|yml|yaml|1|8)$|(^|/)Makefile$|^\.ci/run$')
+	return $bad
+}
+
+check_includes()
+{
+	tests/check-includes.sh .
+}
+
+# Ends of lines and of files.
+check_text()
+{
+	local file bad=0
+	while read -r file; do
+		grep -HnE '[[:blank:]]+$' "$file" | sed 's/:.*//;s/$/: blanks at the end of a line/' | sort -u | grep . && bad=1
+		[ -z "$(tail -c 1 "$file")" ] || { echo "$file: no newline at the end"; bad=1; }
+		grep -lq $'\r' "$file" && { echo "$file: carriage returns"; bad=1; }
+	done < <(matching '\.([ch]|sh|md|service|yml|yaml|json|conf)$|(^|/)Makefile$|^\.ci/run$')
+	return $bad
+}
+
+check_size()
+{
+	local file lines limit bad=0
+	for file in "${sources[@]}" "${scripts[@]}"; do
+		lines=$(wc -l <"$file")
+		limit=$(awk -v f="$file" '$1 == f { print $2 }' <<<"$size_exceptions")
+		[ "$lines" -gt "${limit:=$size_limit}" ] || continue
+		echo "$file: $lines lines, $limit allowed"
+		bad=1
+	done
+	wc -l "${sources[@]}" | awk -v limit="$size_limit" '
+		$2 != "total" { n++; sum += $1; at[n] = $1 }
+		END { asort_n(at, n); printf "%d C files, %d lines, median %d\n", n, sum, at[int((n + 1) / 2)] }
+		function asort_n(a, n,   i, j, t) {
+			for (i = 2; i <= n; i++)
+				for (j = i; j > 1 && a[j - 1] > a[j]; j--) { t = a[j]; a[j] = a[j - 1]; a[j - 1] = t }
+		}'
+	return $bad
+}
+
+# What users may rely on is written down: every command, key, word and metric of the code stands in docs/design.md.
+contract_names()
+{
+	sed -n 's/^[[:space:]]*{"\([a-z]*\)",.*/command `\1/p' user/cli/commands.c
+	sed -n 's/^[[:space:]]*{"\([a-z0-9-]*\)", KEY_.*/key `\1`/p' user/lib/keys.c
+	grep -oE 'X\([A-Z_]+, "[a-z_]+"\)' include/synhold/abi.h | sed 's/.*"\(.*\)".*/word \1/'
+	grep -ohE '(family|per_service|per_word)\(page, "[a-z_]+"' user/export/prometheus.c |
+		sed 's/.*"\(.*\)"/metric synhold_\1/'
+}
+check_contract()
+{
+	local kind name bad=0 count=0
+	while read -r kind name; do
+		count=$((count + 1))
+		grep -qF -- "$name" docs/design.md && continue
+		echo "docs/design.md does not have the $kind ${name#\`}"
+		bad=1
+	done < <(contract_names)
+	echo "$count names"
+	[ "$count" -gt 70 ] || { echo "the sources are not read as they are written"; bad=1; }
+	return $bad
+}
+
+[ $# -gt 0 ] || set -- "${all[@]}"
+for check in "$@"; do
+	[[ " ${all[*]} " == *" $check "* ]] || {
+		echo "lint: no check '$check'; there are: ${all[*]}" >&2
+		exit 2
+	}
+done
+[ ${#sources[@]} -gt 0 ] || {
+	echo "lint: no sources found" >&2
+	exit 1
+}
+
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+passed=0
+wrong=()
+for check in "$@"; do
+	if "check_$check" >"$tmp/out" 2>&1; then
+		printf '%-9s OK  %s\n' "$check" "$(tail -n 1 "$tmp/out")"
+		passed=$((passed + 1))
+	else
+		printf '%-9s FAILED\n' "$check"
+		sed 's/^/    /' "$tmp/out"
+		wrong+=("$check")
+	fi
+done
+echo "$passed checks passed, ${#wrong[@]} failed${wrong:+: ${wrong[*]}}"
+[ ${#wrong[@]} -eq 0 ]

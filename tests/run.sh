@@ -1,0 +1,158 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Builds and runs the tests. The last line is `N passed, N failed`; the exit status is 0 only if something ran and
+# nothing failed. Logs stay in $BUILD/test-logs.
+#
+#   tests/run.sh [unit|prog|e2e]... [PART OF A NAME]...
+#
+# unit  pure cores, any user        prog  BPF programs through BPF_PROG_TEST_RUN, root
+# e2e   the whole in namespaces, root; each tests/e2e/test_*.sh ends with its own `N passed, N failed`
+set -u
+
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+limit_s=${TEST_LIMIT_S:-900} # of one program; none should come near
+owner=${SUDO_UID:-$(id -u)}
+logs=$BUILD/test-logs
+passed=0
+failed=0
+skipped=0
+
+kinds=()
+patterns=()
+for word in "$@"; do
+	case $word in
+	unit | prog | e2e) kinds+=("$word") ;;
+	-*)
+		sed -n 's/^#   \(tests.*\)/usage: \1/p' "$0" >&2
+		exit 2
+		;;
+	*) patterns+=("$word") ;;
+	esac
+done
+[ ${#kinds[@]} -gt 0 ] || kinds=(unit prog e2e)
+
+as_owner() # builds belong to the one who called sudo, not to root
+{
+	if [ "$(id -u)" -eq 0 ] && [ "$owner" -ne 0 ]; then
+		setpriv --reuid "$owner" --regid "${SUDO_GID:-$owner}" --clear-groups "$@"
+	else
+		"$@"
+	fi
+}
+
+wanted() # NAME
+{
+	local pattern
+	[ ${#patterns[@]} -gt 0 ] || return 0
+	for pattern in "${patterns[@]}"; do
+		[[ $1 == *"$pattern"* ]] && return 0
+	done
+	return 1
+}
+
+# cmocka's TAP: a test that did not say `ok`, because it failed or because the program died, has failed.
+count_tap() # LOG
+{
+	awk '
+		/^1\.\.[0-9]+$/ { planned += substr($0, 4) }
+		/^ok [0-9]+ - / { ok++ }
+		/^(not )?ok [0-9]+ # SKIP/ { skip++ }
+		END { printf "%d %d %d\n", ok, planned - ok - skip, skip }' "$1"
+}
+
+count_e2e() # LOG
+{
+	awk '
+		/^[0-9]+ passed, [0-9]+ failed$/ { ok = $1; bad = $3; found = 1 }
+		END { printf "%d %d 0\n", ok, found ? bad : 1 }' "$1"
+}
+
+run_one() # KIND PROGRAM
+{
+	local kind=$1 program=$2 name log status ok bad skip start note=
+	name=$(basename "$program" .sh)
+	log=$logs/$kind-$name.log
+	wanted "$name" || return 0
+	start=$EPOCHREALTIME
+	if [ "$kind" = e2e ]; then
+		SYNHOLD=$(realpath "$BUILD/synhold") TOOLS=$(realpath -m "$BUILD/tests/e2e") \
+			timeout -k 10 "$limit_s" bash "$program" >"$log" 2>&1 </dev/null
+		status=$?
+		read -r ok bad skip < <(count_e2e "$log")
+	else
+		CMOCKA_MESSAGE_OUTPUT=TAP SYNHOLD_BPF_OBJECT=$(realpath -m "$BUILD/synhold.bpf.o") \
+			timeout -k 10 "$limit_s" "$program" >"$log" 2>&1 </dev/null
+		status=$?
+		read -r ok bad skip < <(count_tap "$log")
+	fi
+	if [ "$status" -ne 0 ]; then
+		[ "$bad" -gt 0 ] || bad=1
+		note=", exit status $status"
+		[ "$status" -ne 124 ] || note=", stopped after $limit_s s"
+	elif [ $((ok + bad + skip)) -eq 0 ]; then
+		bad=1
+		note=", ran no test"
+	fi
+	[ "$skip" -eq 0 ] || note="$note, $skip skipped"
+	printf '%-4s %-28s %4d passed, %d failed%s  (%.1f s)\n' "$kind" "$name" "$ok" "$bad" "$note" \
+		"$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
+	if [ "$bad" -gt 0 ]; then
+		echo "---- $log"
+		if [ "$(wc -l <"$log")" -gt 200 ]; then # what failed, with what was said just before, and the end
+			grep -n -B 3 -A 3 -E '^not ok|ERROR|FAIL|Sanitizer' "$log" | head -n 120
+			echo "[...]"
+			tail -n 40 "$log"
+		else
+			cat "$log"
+		fi
+		echo "----"
+	fi
+	passed=$((passed + ok))
+	failed=$((failed + bad))
+	skipped=$((skipped + skip))
+}
+
+run_kind() # KIND
+{
+	local kind=$1 program target
+	case $kind in
+	unit) target=unit-binaries ;;
+	prog) target=prog-binaries ;;
+	e2e) target=e2e-binaries ;;
+	esac
+	if [ "$kind" != unit ] && [ "$(id -u)" -ne 0 ]; then
+		echo "$kind: not run: it needs root (sudo tests/run.sh $kind)"
+		failed=$((failed + 1))
+		return
+	fi
+	if ! as_owner env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+		make --no-print-directory -k -j "$(nproc)" BUILD="$BUILD" "$target" >"$logs/build-$kind.log" 2>&1; then
+		grep -E 'error:|undefined|\*\*\*' "$logs/build-$kind.log" | head -n 40
+		echo "$kind: does not build (make BUILD=$BUILD $target); what did build is run"
+		failed=$((failed + 1))
+	fi
+	if [ "$kind" = e2e ]; then
+		[ -x "$BUILD/synhold" ] || return
+		for program in tests/e2e/test_*.sh; do
+			[ ! -e "$program" ] || run_one "$kind" "$program"
+		done
+	else
+		for program in tests/"$kind"/test_*.c; do
+			program=$BUILD/${program%.c}
+			[ ! -x "$program" ] || run_one "$kind" "$program"
+		done
+	fi
+}
+
+as_owner mkdir -p "$BUILD" || exit 1
+mkdir -p "$logs" || exit 1
+rm -f "$logs"/*.log
+[ "$(id -u)" -eq "$owner" ] || chown "$owner" "$logs"
+for kind in "${kinds[@]}"; do
+	run_kind "$kind"
+done
+[ "$skipped" -eq 0 ] || echo "$skipped skipped"
+[ "$((passed + failed))" -gt 0 ] || echo "no test ran"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
