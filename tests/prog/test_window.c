@@ -76,8 +76,13 @@ static void a_client_that_leaves_gives_its_slot_back(void **state)
 		uint8_t flags;
 		uint32_t abandoned, owed;
 	} leaving[] = {
-		{FRAMES_RST, 1, 0}, {FRAMES_RST | FRAMES_ACK, 1, 0}, {FRAMES_FIN | FRAMES_ACK, 1, 1}, {FRAMES_FIN, 1, 1},
-		{FRAMES_ACK, 0, 0}, {FRAMES_ACK | FRAMES_PSH, 0, 0}, {FRAMES_SYN | FRAMES_ACK, 0, 0},
+		{FRAMES_RST, 1, 0},
+		{FRAMES_RST | FRAMES_ACK, 1, 0},
+		{FRAMES_FIN | FRAMES_ACK, 1, 1},
+		{FRAMES_FIN, 1, 1},
+		{FRAMES_ACK, 0, 0},
+		{FRAMES_ACK | FRAMES_PSH, 0, 0},
+		{FRAMES_SYN | FRAMES_ACK, 0, 0},
 	};
 	size_t i;
 
@@ -98,12 +103,14 @@ static void a_client_that_leaves_gives_its_slot_back(void **state)
 }
 
 /*
- * A client that closes after the handshake leaves its request to the server: its place in the window is free when the server has dealt with it, by
- * an answer or an end of its own, when the client resets after all, or when the slot's life is over.
+ * A client that closes after the handshake leaves its request to the server: its place in the window is free when the
+ * server has dealt with it, by an answer or an end of its own, when the client resets after all, or when the slot's
+ * life is over.
  */
 static void what_a_client_left_behind_is_owed(void **state)
 {
-	static const uint8_t ends[] = {FRAMES_ACK | FRAMES_PSH, FRAMES_FIN | FRAMES_ACK, FRAMES_RST, 0 /* the client's */, 1 /* time */};
+	static const uint8_t ends[] = {FRAMES_ACK | FRAMES_PSH, FRAMES_FIN | FRAMES_ACK, FRAMES_RST,
+				       0 /* the client's */, 1 /* time */};
 	const struct timespec pause = {.tv_nsec = 5000000};
 	size_t i;
 
@@ -129,7 +136,8 @@ static void what_a_client_left_behind_is_owed(void **state)
 			}
 		} else {
 			world_reply(.sport = 1, .flags = ends[i], .data = ends[i] & FRAMES_PSH ? 100 : 0);
-			world_reply(.sport = 1, .flags = ends[i], .data = ends[i] & FRAMES_PSH ? 100 : 0); /* no second time */
+			world_reply(.sport = 1, .flags = ends[i],
+				    .data = ends[i] & FRAMES_PSH ? 100 : 0); /* no second time */
 		}
 		assert_int_equal(world.owed[0].inflight, 0);
 		fill(1, 3);

@@ -98,8 +98,10 @@ int world_load(void **state)
 	rings = ring_buffer__new(map("held"), on_held, NULL, NULL);
 	if (!rings || ring_buffer__add(rings, map("wake"), on_wake, NULL))
 		return -1;
-	return world.control && world.runtime && world.daemon && world.release_io && world.gates && world.owed && world.global ? 0 :
-														   -1;
+	return world.control && world.runtime && world.daemon && world.release_io && world.gates && world.owed &&
+			       world.global ?
+		       0 :
+		       -1;
 }
 
 int world_unload(void **state)

@@ -256,7 +256,8 @@ static void window_knock(struct control *control)
 /* Calm: room above the traffic, but no more than a burst that the server has been seen to take. */
 static void window_room(struct control *control, const struct control_input *input)
 {
-	bool healthy = control->server.weight <= 0 ||
+	/* Until something settles, what is in flight may be what a melted server cannot answer: no demand to make room for. */
+	bool healthy = control->server.weight > 0 && (double)control->quiet_ns <= WINDOW_STALL_NS &&
 		       control->server.delay_ns <= WINDOW_OVER * control_delay_goal_ns(control);
 	double peak, least = control->known ? control->learned : fmax(control->learned, CONTROL_WINDOW_START);
 

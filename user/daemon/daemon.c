@@ -16,6 +16,7 @@
 #include "lib/log.h"
 
 #define TICK_US 100000
+#define WATCHDOG_TICKS 5 /* twice a second: WatchdogSec= of a second or more is met */
 
 /* sd_notify(3): a datagram to the socket that systemd names. */
 static void notify(const char *state)
@@ -33,8 +34,9 @@ static void notify(const char *state)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+	/* never wait for a supervisor that does not read: a release would wait with us */
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&addr,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0 && errno != EAGAIN)
 		log_line(LOG_LEVEL_WARNING, "systemd cannot be told '%s': %s", state, strerror(errno));
 	close(fd);
 }
@@ -52,10 +54,13 @@ static void raise_priority(void)
 
 static void on_tick(evutil_socket_t fd, short what, void *ctx)
 {
+	struct daemon *d = ctx;
+
 	(void)fd;
 	(void)what;
-	tick_run(ctx);
-	notify("WATCHDOG=1");
+	tick_run(d);
+	if (d->watchdog && d->ticks % WATCHDOG_TICKS == 0)
+		notify("WATCHDOG=1");
 }
 
 static void on_signal(evutil_socket_t number, short what, void *ctx)
@@ -151,6 +156,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
 		return error_set(err, -ENOMEM, "out of memory");
 	d->options = options;
 	d->inst = options->inst;
+	d->watchdog = getenv("WATCHDOG_USEC") != NULL; /* sd_watchdog_enabled(3) */
 	ret = start(d, err);
 	if (!ret) {
 		raise_priority();

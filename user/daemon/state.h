@@ -57,6 +57,7 @@ struct daemon {
 	unsigned int generic_count;
 	int release_fd, sweep_fd;
 	int stopping, detached, bypassed;
+	int watchdog;   /* systemd wants to hear from us */
 	int holds_down; /* some service has hold-down set */
 	struct pressure *pressure;
 	struct service service[SYNHOLD_SERVICES];

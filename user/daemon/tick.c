@@ -80,9 +80,19 @@ static void fill_delays(struct control_input *in, const struct synhold_counters 
 	in->delay_p99_ns = control_quantile_ns(in->has_rtt ? server : raw, 990);
 }
 
+/* The signal's value with its unit: delays and silences are times, the rest are numbers. */
+static const char *change_value(const struct control_change *change, char *buf, size_t size)
+{
+	if (change->signal == CONTROL_SIGNAL_FIRST_BYTE || change->signal == CONTROL_SIGNAL_STALL)
+		snprintf(buf, size, "%.1f ms", change->value / 1e6);
+	else
+		snprintf(buf, size, "%.6g", change->value);
+	return buf;
+}
+
 static void log_change(const struct service *svc, const char *what, const struct control_change *change)
 {
-	char from[24] = "none", to[24] = "none";
+	char from[24] = "none", to[24] = "none", value[32];
 
 	if (!change->changed)
 		return;
@@ -90,7 +100,8 @@ static void log_change(const struct service *svc, const char *what, const struct
 		snprintf(from, sizeof(from), "%u", change->from);
 	if (change->to)
 		snprintf(to, sizeof(to), "%u", change->to);
-	log_line(LOG_LEVEL_INFO, "%s: %s %s -> %s (%s %.6g)", svc->policy.name, what, from, to, change->name, change->value);
+	log_line(LOG_LEVEL_INFO, "%s: %s %s -> %s (%s %s)", svc->policy.name, what, from, to, change->name,
+		 change_value(change, value, sizeof(value)));
 }
 
 static void publish_control(struct service *svc, const struct control_output *out)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A server that stops accepting: hall ADDR PORT accept=N [close=K] [backlog=B]
+ * A server that stops accepting: hall ADDR PORT accept=N [close=K] [pace=US] [backlog=B]
  *
  * Accepts N connections and echoes what they send; the first K of them it closes at once. Later ones wait in the accept
- * queue. On SIGUSR1 it accepts all that wait, prints how many of them were still connections and how many had been
- * reset, and goes on accepting.
+ * queue. On SIGUSR1 it says `accepting` and accepts all that wait, one every so many microseconds, then prints how many
+ * were alive, how many of those were reset afterwards (spoiled), and how many had been reset before; and goes on
+ * accepting.
  */
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -15,10 +16,13 @@
 #include "tool.h"
 
 #define EVENTS 64
+#define FILES 20000
+#define QUIET_US 100000
 
+static unsigned char held[FILES]; /* by descriptor: accepted alive and not closed since */
 static long left, to_close;
 
-/* 1: it accepted one, 0: nothing waits. Whether it was alive when it came is counted. */
+/* The descriptor of the one that it accepted, 0: nothing waits. Whether it was alive when it came is counted. */
 static int take(int listener, int epoll, long counts[2])
 {
 	struct epoll_event event = {.events = EPOLLIN};
@@ -28,17 +32,53 @@ static int take(int listener, int epoll, long counts[2])
 
 	if (fd < 0)
 		return 0;
+	if (fd >= FILES)
+		tool_die("too many connections");
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length))
 		tool_die("TCP_INFO: %s", strerror(errno));
 	counts[info.tcpi_state == TCP_CLOSE]++;
 	if (to_close > 0 || info.tcpi_state == TCP_CLOSE) {
 		to_close--;
 		close(fd);
-		return 1;
+		return fd;
 	}
+	held[fd] = 1;
 	event.data.fd = fd;
 	epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
-	return 1;
+	return fd;
+}
+
+/* Whether it has been reset: one that its client has closed is in another state. */
+static int is_reset(int fd)
+{
+	struct tcp_info info;
+	socklen_t length = sizeof(info);
+
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) || info.tcpi_state == TCP_CLOSE;
+}
+
+static void take_all(int listener, int epoll, long pace_us)
+{
+	long counts[2] = {0, 0}, spoiled = 0;
+	uint64_t quiet = tool_now_us();
+	int last = 0;
+
+	puts("accepting");
+	fflush(stdout);
+	while (tool_now_us() < quiet + QUIET_US) { /* others may be on their way */
+		uint64_t next = tool_now_us() + (uint64_t)pace_us;
+		int fd = take(listener, epoll, counts);
+
+		if (fd)
+			quiet = tool_now_us();
+		last = fd > last ? fd : last;
+		while (tool_now_us() < next)
+			;
+	}
+	for (int fd = listener + 1; fd <= last; fd++)
+		spoiled += held[fd] && is_reset(fd);
+	printf("alive=%ld spoiled=%ld reset=%ld\n", counts[0], spoiled, counts[1]);
+	fflush(stdout);
 }
 
 static void echo(int fd)
@@ -48,8 +88,10 @@ static void echo(int fd)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n <= 0 || send(fd, data, (size_t)n, MSG_NOSIGNAL) != n)
+	if (n <= 0 || send(fd, data, (size_t)n, MSG_NOSIGNAL) != n) {
+		held[fd] = 0;
 		close(fd);
+	}
 }
 
 static int signals(void)
@@ -79,15 +121,18 @@ static int listen_on(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = {"accept", "close", "backlog", NULL};
+	static const char *const keys[] = {"accept", "close", "pace", "backlog", NULL};
 	struct epoll_event events[EVENTS], event = {.events = EPOLLIN};
 	int listener, epoll, wake;
+	long pace_us;
 
 	if (argc < 4)
-		tool_die("usage: hall ADDR PORT accept=N [close=K] [backlog=B]");
+		tool_die("usage: hall ADDR PORT accept=N [close=K] [pace=US] [backlog=B]");
 	tool_check_keys(argc, argv, 3, keys);
 	left = tool_number(argc, argv, 3, "accept", 0);
 	to_close = tool_number(argc, argv, 3, "close", 0);
+	pace_us = tool_number(argc, argv, 3, "pace", 0);
+	tool_raise_files();
 	listener = listen_on(argc, argv);
 	wake = signals();
 	epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -109,10 +154,7 @@ int main(int argc, char **argv)
 
 				if (read(wake, &info, sizeof(info)) != sizeof(info))
 					tool_die("signalfd: %s", strerror(errno));
-				while (take(listener, epoll, counts))
-					;
-				printf("alive=%ld reset=%ld\n", counts[0], counts[1]);
-				fflush(stdout);
+				take_all(listener, epoll, pace_us);
 				if (left <= 0) {
 					event.data.fd = listener;
 					epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event);
