@@ -145,6 +145,11 @@ int synhold_release(struct xdp_md *ctx)
 		io->result = SYNHOLD_RELEASE_DONE;
 		return XDP_PASS;
 	}
+	if (ctl->deny_entries && verdict_listed(&rq, VERDICT_DENY)) {
+		io->reason = SYNHOLD_REASON_DENY; /* denied since it was held */
+		io->result = SYNHOLD_RELEASE_REFUSED;
+		return XDP_DROP;
+	}
 	rq.source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq.tuple.saddr, pol->source_prefix4, pol->source_prefix6);
 	rq.ipv6 = !!(io->flags & SYNHOLD_RELEASE_IPV6);
 	rq.no_listener = pol->hold_down_ns && verdict_no_listener(ctx, &rq);

@@ -42,6 +42,11 @@ test_prefer_list() {
 	refused 2 "takes a prefix and a weight" synhold prefer add 10.0.0.0/8
 	refused 2 "neither add nor del" synhold prefer load /run/e2e/out
 	refused 1 "10.0.0.0/8 is not in the prefer list" synhold prefer del 10.0.0.0/8
+	synhold save >/run/e2e/conf
+	synhold prefer del 10.10.0.0/16 >/run/e2e/out
+	synhold reload -c /run/e2e/conf >/run/e2e/out
+	assert_eq "$(synhold prefer --json | jq -c '[.[] | [.cidr, .weight, .from_file]] | sort')" \
+		'[["10.10.0.0/16",32,true],["fd00::/16",128,true]]' "the list, saved and read again"
 	synhold prefer del 10.10.0.0/16 >/run/e2e/out
 	synhold prefer del fd00::/16 >/run/e2e/out
 	assert_eq "$(synhold prefer --json)" "[]" "the list, emptied"

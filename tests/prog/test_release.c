@@ -65,6 +65,17 @@ static void lost(void **state)
 }
 
 /* Refused: by which limit, and from when it may go. Nothing is charged, and the SYN is still held. */
+/* Denied since it was held: it is not let in after all. */
+static void denied_meanwhile(void **state)
+{
+	(void)state;
+	hold_one();
+	world_put_list(world.deny, "127.0.0.2", 32, SYNHOLD_FOREVER, 0, 0);
+	assert_int_equal(world_release(&syn, 0, 0), SYNHOLD_RELEASE_REFUSED);
+	assert_int_equal(world.release_io->reason, SYNHOLD_REASON_DENY);
+	counted_one_held(0);
+}
+
 static void refused(void **state)
 {
 	static const struct {
@@ -210,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		world_test(done),
 		world_test(lost),
+		world_test(denied_meanwhile),
 		world_test(refused),
 		world_test(the_queue_does_not_stand_in_its_own_way),
 		world_test(let_out_past_the_limits),

@@ -93,6 +93,9 @@ static int refused(struct service *svc, struct holdq_entry *e, uint64_t now_ns)
 	case SYNHOLD_REASON_SOURCE_RATE:
 		holdq_defer(svc->queue, e, now_ns, io->retry_ns);
 		return 0;
+	case SYNHOLD_REASON_DENY:
+		holdq_discard(svc->queue, e, SYNHOLD_DISCARD_EVICTED, now_ns);
+		return 0;
 	case SYNHOLD_REASON_SHARE:
 	case SYNHOLD_REASON_CLOSED: /* the policy changed under it: ask again now and then */
 		holdq_defer(svc->queue, e, now_ns, now_ns + REFUSED_SHARE_NS);
