@@ -2,10 +2,10 @@
 /*
  * The gate of a service: how many handshakes are in flight, told apart by the time they were admitted.
  *
- * A slot is counted in `inflight` and in the bucket of its epoch (134 ms). It leaves both when its handshake ends, or, if it
- * never does, when the whole bucket is retired because the slots' life is over. Whoever takes the slot out of the bucket counts
- * its outcome, so that started = settled + abandoned + expired + inflight whatever is lost on the way: a mark that could not be
- * stored, a daemon that is dead. Pure: time is an argument.
+ * A slot is counted in `inflight` and in the bucket of its epoch (134 ms). It leaves both when its handshake ends, or,
+ * if it never does, when the whole bucket is retired because the slots' life is over. Whoever takes the slot out of the
+ * bucket counts its outcome, so that started = settled + abandoned + expired + inflight whatever is lost on the way: a
+ * mark that could not be stored, a daemon that is dead. Pure: time is an argument.
  */
 #ifndef SYNHOLD_BPF_GATE_H
 #define SYNHOLD_BPF_GATE_H
@@ -40,8 +40,8 @@ static __always_inline int gate_slot_live(const struct synhold_gate *gate, __u32
 }
 
 /*
- * Nothing was ever seen leaving the port, and three windows' worth of slots expired: replies take a way where we are not, and a window
- * would starve the server.
+ * Nothing was ever seen leaving the port, and three windows' worth of slots expired: replies take a way where we are
+ * not, and a window would starve the server.
  */
 static __always_inline int gate_suspended(const struct synhold_gate *gate, __u32 window)
 {
@@ -49,8 +49,8 @@ static __always_inline int gate_suspended(const struct synhold_gate *gate, __u32
 }
 
 /*
- * The bucket half of a slot; -1 when other CPUs never let us. A bucket that still counts slots of a turn of the ring ago was never retired:
- * they are over, and *expired tells how many.
+ * The bucket half of a slot; -1 when other CPUs never let us. A bucket that still counts slots of a turn of the ring
+ * ago was never retired: they are over, and *expired tells how many.
  */
 static __always_inline int gate_bucket_add(struct synhold_gate *gate, __u32 epoch, __u32 *expired)
 {
@@ -95,8 +95,8 @@ static __always_inline int gate_bucket_remove(struct synhold_gate *gate, __u32 e
 }
 
 /*
- * Starts a slot: 0, or -1 when the window (0 = none) is full. Read first, add only when there is room, undo if others were faster.
- * *expired: how many forgotten slots ended on the way; the caller counts them.
+ * Starts a slot: 0, or -1 when the window (0 = none) is full. Read first, add only when there is room, undo if others
+ * were faster. *expired: how many forgotten slots ended on the way; the caller counts them.
  */
 static __always_inline int gate_start(struct synhold_gate *gate, __u32 epoch, __u32 window, __u32 *expired)
 {
@@ -124,8 +124,8 @@ static __always_inline int gate_end(struct synhold_gate *gate, __u32 epoch)
 }
 
 /*
- * Retires one epoch if it is the oldest not yet retired, and whatever its bucket still holds of earlier turns of the ring. Returns how many
- * slots expired with it; the caller counts them.
+ * Retires one epoch if it is the oldest not yet retired, and whatever its bucket still holds of earlier turns of the
+ * ring. Returns how many slots expired with it; the caller counts them.
  */
 static __always_inline __u32 gate_retire_epoch(struct synhold_gate *gate, __u32 epoch)
 {
@@ -148,8 +148,8 @@ static __always_inline __u32 gate_retire_epoch(struct synhold_gate *gate, __u32 
 }
 
 /*
- * Brings a gate that slept for long near the present: one turn of the ring retires every bucket, however old what it holds. Returns the first
- * epoch to retire.
+ * Brings a gate that slept for long near the present: one turn of the ring retires every bucket, however old what it
+ * holds. Returns the first epoch to retire.
  */
 static __always_inline __u32 gate_retire_from(struct synhold_gate *gate, __u32 limit)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Keyed hash of a source address. SipHash-1-3 (Aumasson, Bernstein 2012; one compression round as in hash tables of several
- * language runtimes): sources choose their addresses, so an unkeyed hash would let them choose whom they collide with.
+ * Keyed hash of a source address. SipHash-1-3 (Aumasson, Bernstein 2012; one compression round as in hash tables of
+ * several language runtimes): sources choose their addresses, so an unkeyed hash would let them choose whom they
+ * collide with.
  */
 #ifndef SYNHOLD_BPF_HASH_H
 #define SYNHOLD_BPF_HASH_H
@@ -12,18 +13,18 @@
 
 #define HASH_ROTL(x, b) (((x) << (b)) | ((x) >> (64 - (b))))
 
-#define HASH_ROUND(v0, v1, v2, v3)              \
-	do {                                    \
-		v0 += v1;                       \
-		v1 = HASH_ROTL(v1, 13) ^ v0;    \
-		v0 = HASH_ROTL(v0, 32);         \
-		v2 += v3;                       \
-		v3 = HASH_ROTL(v3, 16) ^ v2;    \
-		v0 += v3;                       \
-		v3 = HASH_ROTL(v3, 21) ^ v0;    \
-		v2 += v1;                       \
-		v1 = HASH_ROTL(v1, 17) ^ v2;    \
-		v2 = HASH_ROTL(v2, 32);         \
+#define HASH_ROUND(v0, v1, v2, v3)           \
+	do {                                 \
+		v0 += v1;                    \
+		v1 = HASH_ROTL(v1, 13) ^ v0; \
+		v0 = HASH_ROTL(v0, 32);      \
+		v2 += v3;                    \
+		v3 = HASH_ROTL(v3, 16) ^ v2; \
+		v0 += v3;                    \
+		v3 = HASH_ROTL(v3, 21) ^ v0; \
+		v2 += v1;                    \
+		v1 = HASH_ROTL(v1, 17) ^ v2; \
+		v2 = HASH_ROTL(v2, 32);      \
 	} while (0)
 
 /* SipHash-1-3 of the 16 bytes a, b (little-endian words), as the reference implementation gives it. */
@@ -58,8 +59,8 @@ static __always_inline __u64 hash_prefix_mask(__u32 bits)
 }
 
 /*
- * Hash of a source: the address (mapped when IPv4) cut to prefix4 (0..32) or prefix6 (0..128) bits. Same for every service, so that
- * a share of the sources is the same clients everywhere.
+ * Hash of a source: the address (mapped when IPv4) cut to prefix4 (0..32) or prefix6 (0..128) bits. Same for every
+ * service, so that a share of the sources is the same clients everywhere.
  */
 static __always_inline __u64 hash_source(__u64 k0, __u64 k1, const __u8 *addr, __u32 prefix4, __u32 prefix6)
 {

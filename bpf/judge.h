@@ -7,7 +7,8 @@
 #include "reject.h"
 #include "verdict.h"
 
-/* This kernel has what holding needs (bpf_xdp_load_bytes, live frames: 5.18). Without it the helper must not even be verified. */
+/* This kernel has what holding needs (bpf_xdp_load_bytes, live frames: 5.18). Without it the helper must not even be
+ * verified. */
 const volatile __u32 hold_supported = 1;
 
 /* Hands the frame to the daemon. 0, or -1 when it cannot be held now. */
@@ -99,7 +100,8 @@ count_it:
 	return action;
 }
 
-/* Service, bank and time of a SYN; SYNHOLD_SERVICES when the port is not protected. The clock is read only when it is. */
+/* Service, bank and time of a SYN; SYNHOLD_SERVICES when the port is not protected. The clock is read only when it is.
+ */
 static __always_inline void locate(struct verdict_request *rq, const struct synhold_control *ctl)
 {
 	rq->now = 0;

@@ -5,14 +5,16 @@
 
 #include "slots.h"
 
-/* A FIN before the answer: the handshake is over, the request is not. Returns 1 when a place in the window became free. */
+/* A FIN before the answer: the handshake is over, the request is not. Returns 1 when a place in the window became free.
+ */
 static __always_inline int client_closed(struct synhold_mark *mark, struct synhold_gate *gate, __u32 service,
 					 struct synhold_counters *count, __u64 now)
 {
 	struct synhold_gate *beside = bpf_map_lookup_elem(&owed, &service);
 	__u32 expired = 0;
 
-	if (!beside || __sync_val_compare_and_swap(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_EXPIRED) != SYNHOLD_LEFT_NOT)
+	if (!beside ||
+	    __sync_val_compare_and_swap(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_EXPIRED) != SYNHOLD_LEFT_NOT)
 		return 0; /* a copy of that FIN */
 	if (!gate_end(gate, mark->epoch))
 		return 0;
@@ -26,9 +28,10 @@ static __always_inline int client_closed(struct synhold_mark *mark, struct synho
 }
 
 /*
- * A client that leaves before it was served. A RST, as it answers a SYN-ACK that comes too late, gives the slot back at once, or the place in the
- * queue. A FIN says that the handshake was completed: the server has the request and will work on it, so its place in the window is owed until it
- * has. Otherwise, on short paths, clients about to give up would hand a slot from one to the next and fill the server with requests of the dead.
+ * A client that leaves before it was served. A RST, as it answers a SYN-ACK that comes too late, gives the slot back at
+ * once, or the place in the queue. A FIN says that the handshake was completed: the server has the request and will
+ * work on it, so its place in the window is owed until it has. Otherwise, on short paths, clients about to give up
+ * would hand a slot from one to the next and fill the server with requests of the dead.
  */
 __noinline int client_left(struct synhold_tuple *tuple, __u32 reset)
 {

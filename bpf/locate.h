@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is in force for a packet: the bank of the policy, the service of an address and port, the panic lever, the daemon. */
+/* What is in force for a packet: the bank of the policy, the service of an address and port, the panic lever, the
+ * daemon. */
 #ifndef SYNHOLD_BPF_LOCATE_H
 #define SYNHOLD_BPF_LOCATE_H
 
@@ -13,8 +14,7 @@ static __always_inline __u32 service_of(__u32 bank, const __u8 *local_addr, __be
 	if (!entry || !*entry)
 		return SYNHOLD_SERVICES;
 	if (*entry & SYNHOLD_PORT_ADDRS) {
-		struct synhold_addr_key key = {
-			.prefixlen = 160, .bank = bpf_htons((__u16)bank), .port = local_port};
+		struct synhold_addr_key key = {.prefixlen = 160, .bank = bpf_htons((__u16)bank), .port = local_port};
 		__u32 *service;
 
 		__builtin_memcpy(key.addr, local_addr, 16);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The maps of an instance. All are pinned by the loader under /sys/fs/bpf/synhold/INSTANCE/. Writers: see docs/design.md. */
+/* The maps of an instance. All are pinned by the loader under /sys/fs/bpf/synhold/INSTANCE/. Writers: see
+ * docs/design.md. */
 #ifndef SYNHOLD_BPF_MAPS_H
 #define SYNHOLD_BPF_MAPS_H
 
@@ -9,13 +10,13 @@
 
 #include "compat.h"
 
-#define MAP_ARRAY(name_, value_, entries_, flags_)       \
-	struct {                                         \
-		__uint(type, BPF_MAP_TYPE_ARRAY);        \
-		__type(key, __u32);                      \
-		__type(value, value_);                   \
-		__uint(max_entries, entries_);           \
-		__uint(map_flags, flags_);               \
+#define MAP_ARRAY(name_, value_, entries_, flags_) \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
+		__type(key, __u32);                \
+		__type(value, value_);             \
+		__uint(max_entries, entries_);     \
+		__uint(map_flags, flags_);         \
 	} name_ SEC(".maps")
 
 #define MAP_PERCPU(name_, value_, entries_)              \
@@ -26,13 +27,13 @@
 		__uint(max_entries, entries_);           \
 	} name_ SEC(".maps")
 
-#define MAP_TRIE(name_, key_, value_, entries_)          \
-	struct {                                         \
-		__uint(type, BPF_MAP_TYPE_LPM_TRIE);     \
-		__type(key, key_);                       \
-		__type(value, value_);                   \
-		__uint(max_entries, entries_);           \
-		__uint(map_flags, BPF_F_NO_PREALLOC);    \
+#define MAP_TRIE(name_, key_, value_, entries_)       \
+	struct {                                      \
+		__uint(type, BPF_MAP_TYPE_LPM_TRIE);  \
+		__type(key, key_);                    \
+		__type(value, value_);                \
+		__uint(max_entries, entries_);        \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
 	} name_ SEC(".maps")
 
 /* policy: written by operators */
@@ -44,7 +45,8 @@ MAP_ARRAY(ports, __u32, SYNHOLD_BANKS *SYNHOLD_PORTS, BPF_F_MMAPABLE);
 MAP_TRIE(addrs, struct synhold_addr_key, __u32, 65536);
 MAP_TRIE(deny, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES);
 MAP_TRIE(allow, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES);
-MAP_TRIE(prefer, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES); /* read by the daemon only */
+MAP_TRIE(prefer, struct synhold_list_key, struct synhold_list_value,
+	 SYNHOLD_LIST_ENTRIES); /* read by the daemon only */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, __u32);
@@ -82,17 +84,20 @@ struct {
 	__uint(max_entries, 256 << 10);
 } wake SEC(".maps");
 
-/* An update of this map makes the kernel wait until no program runs that read what was there before: a grace period on demand. */
+/* An update of this map makes the kernel wait until no program runs that read what was there before: a grace period on
+ * demand. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, 1);
 	__type(key, __u32);
+	/* clang-format off */
 	__array(values, struct {
 		__uint(type, BPF_MAP_TYPE_ARRAY);
 		__type(key, __u32);
 		__type(value, __u32);
 		__uint(max_entries, 1);
 	});
+	/* clang-format on */
 } quiesce SEC(".maps");
 
 #endif

@@ -89,7 +89,8 @@ static __always_inline int parse_ipv4(void *l3, void *data_end, struct parse_pac
 	return parse_tcp(l3 + header, data_end, pkt);
 }
 
-/* 1 when the two header numbers are the same, else 0: without a branch, as six headers of three kinds would be 3^6 ways to the verifier. */
+/* 1 when the two header numbers are the same, else 0: without a branch, as six headers of three kinds would be 3^6 ways
+ * to the verifier. */
 static __always_inline __u64 parse_same(__u64 one, __u64 other)
 {
 	__u64 same = ((one ^ other) - 1) >> 63;
@@ -134,7 +135,8 @@ static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_pac
 		if (field & 0xfff8)
 			return PARSE_OTHER;
 		pkt->fragment |= field & 1;
-		/* 8-byte units not counting the first (RFC 8200, 4.2); AH: 4-byte ones not counting two (RFC 4302, 2.2) */
+		/* 8-byte units not counting the first (RFC 8200, 4.2); AH: 4-byte ones not counting two (RFC 4302, 2.2)
+		 */
 		size = (ext->len * (1 - is_fragment) + 1 + is_auth) * (8 - 4 * is_auth);
 		if (size > left)
 			return PARSE_BAD(EXTENSION);
@@ -146,8 +148,9 @@ static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_pac
 }
 
 /*
- * Finds the TCP header of the frame [data, data_end). Returns PARSE_TCP with *pkt filled, PARSE_OTHER for what is none of our
- * business (not TCP, or a later fragment), or PARSE_BAD(reason). Pointers in *pkt are good for the fixed part of their headers.
+ * Finds the TCP header of the frame [data, data_end). Returns PARSE_TCP with *pkt filled, PARSE_OTHER for what is none
+ * of our business (not TCP, or a later fragment), or PARSE_BAD(reason). Pointers in *pkt are good for the fixed part of
+ * their headers.
  */
 static __always_inline int parse_frame(void *data, void *data_end, struct parse_packet *pkt)
 {

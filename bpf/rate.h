@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Rate arithmetic: GCRA (ITU-T I.371, virtual scheduling form). A limit is an interval (1 / rate, rounded up) and a limit of debt
- * (burst * interval); over any time t at most burst + rate * t events conform. Pure: time is an argument.
+ * Rate arithmetic: GCRA (ITU-T I.371, virtual scheduling form). A limit is an interval (1 / rate, rounded up) and a
+ * limit of debt (burst * interval); over any time t at most burst + rate * t events conform. Pure: time is an argument.
  */
 #ifndef SYNHOLD_BPF_RATE_H
 #define SYNHOLD_BPF_RATE_H
@@ -23,8 +23,9 @@ static __always_inline int rate_conforms(__u64 debt, __u64 interval, __u64 limit
 }
 
 /*
- * Takes one event from the limit kept in *tat. Returns 1 and moves *tat, or 0 and leaves it. *retry is when the next one conforms.
- * Safe against other CPUs; one that loses the race eight times over is told no, which errs on the side of the limit.
+ * Takes one event from the limit kept in *tat. Returns 1 and moves *tat, or 0 and leaves it. *retry is when the next
+ * one conforms. Safe against other CPUs; one that loses the race eight times over is told no, which errs on the side of
+ * the limit.
  */
 static __always_inline int rate_take(__u64 *tat, __u64 now, __u64 interval, __u64 limit, __u64 *retry)
 {
@@ -52,13 +53,16 @@ static __always_inline void rate_return(__u64 *tat, __u64 interval)
 }
 
 /*
- * Per-source state: sets of eight words, each a 24-bit tag of the keyed hash and a 40-bit GCRA time in ticks of 256 ns. Exact while
- * at most eight sources with debt share a set; beyond, the one with least debt is forgotten, which can only let more through.
+ * Per-source state: sets of eight words, each a 24-bit tag of the keyed hash and a 40-bit GCRA time in ticks of 256 ns.
+ * Exact while at most eight sources with debt share a set; beyond, the one with least debt is forgotten, which can only
+ * let more through.
  */
 #define RATE_TAG_SHIFT 40
 #define RATE_TICK_MASK ((1ULL << RATE_TAG_SHIFT) - 1)
 #define RATE_SOURCE_DEBT_MAX (1ULL << 38) /* 19 h: longest burst / rate that the 40-bit clock can carry */
-#define RATE_SOURCE_DEBT_COMMON ((1ULL << 32) - 1) /* 18 min: debts up to this one are told from times long past when others' entries are ranked */
+#define RATE_SOURCE_DEBT_COMMON \
+	((1ULL << 32) -         \
+	 1) /* 18 min: debts up to this one are told from times long past when others' entries are ranked */
 
 static __always_inline __u64 rate_ticks(__u64 now_ns)
 {
@@ -66,8 +70,9 @@ static __always_inline __u64 rate_ticks(__u64 now_ns)
 }
 
 /*
- * Debt left in an entry; none when it is more than `most`, as what the limit cannot leave behind is a time long past, seen from the other
- * side of the 40-bit circle. Without branches: eight of these in a row would cost the verifier 2^8 ways.
+ * Debt left in an entry; none when it is more than `most`, as what the limit cannot leave behind is a time long past,
+ * seen from the other side of the 40-bit circle. Without branches: eight of these in a row would cost the verifier 2^8
+ * ways.
  */
 static __always_inline __u64 rate_source_debt(__u64 entry, __u64 now_ticks, __u64 most)
 {
@@ -85,12 +90,11 @@ static __always_inline __u32 rate_source_set(__u64 source)
 }
 
 /*
- * Takes one event for a source. interval and limit in ticks. Returns 1 with *slot (0..7) and *taken telling rate_source_return() what
- * to undo, or 0 with *wait_ticks until one more conforms.
+ * Takes one event for a source. interval and limit in ticks. Returns 1 with *slot (0..7) and *taken telling
+ * rate_source_return() what to undo, or 0 with *wait_ticks until one more conforms.
  */
 static __always_inline int rate_source_take(struct synhold_source_set *set, __u64 source, __u64 now_ticks,
-					    __u64 interval, __u64 limit, __u32 *slot, __u64 *taken,
-					    __u64 *wait_ticks)
+					    __u64 interval, __u64 limit, __u32 *slot, __u64 *taken, __u64 *wait_ticks)
 {
 	const __u64 tag = source >> RATE_TAG_SHIFT, common = limit | RATE_SOURCE_DEBT_COMMON;
 	__u32 attempt;
@@ -99,7 +103,8 @@ static __always_inline int rate_source_take(struct synhold_source_set *set, __u6
 		__u64 best = 1ULL << 62, old, debt, fresh;
 		__u32 i, chosen;
 
-		/* the source's own entry, else the one with least debt: smallest of (debt + 1) << 3 | place, own ones with debt -1 */
+		/* the source's own entry, else the one with least debt: smallest of (debt + 1) << 3 | place, own ones
+		 * with debt -1 */
 		COMPAT_UNROLL
 		for (i = 0; i < SYNHOLD_SOURCE_WAYS; i++) {
 			__u64 entry = *(volatile __u64 *)&set->entry[i];
@@ -135,7 +140,8 @@ static __always_inline int rate_source_take(struct synhold_source_set *set, __u6
 	return 0;
 }
 
-/* Undoes rate_source_take(). What others have charged to the entry since stays; one that another source has taken over is left alone. */
+/* Undoes rate_source_take(). What others have charged to the entry since stays; one that another source has taken over
+ * is left alone. */
 static __always_inline void rate_source_return(struct synhold_source_set *set, __u32 slot, __u64 taken, __u64 interval)
 {
 	__u64 *entry = &set->entry[slot & (SYNHOLD_SOURCE_WAYS - 1)];
@@ -146,7 +152,8 @@ static __always_inline void rate_source_return(struct synhold_source_set *set, _
 		__u64 old = *(volatile __u64 *)entry;
 
 		if (old >> RATE_TAG_SHIFT != tag ||
-		    __sync_val_compare_and_swap(entry, old, tag << RATE_TAG_SHIFT | ((old - interval) & RATE_TICK_MASK)) == old)
+		    __sync_val_compare_and_swap(entry, old,
+						tag << RATE_TAG_SHIFT | ((old - interval) & RATE_TICK_MASK)) == old)
 			return;
 	}
 }

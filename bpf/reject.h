@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Turns a SYN frame into the RST that answers it (RFC 9293, 3.5.2: no ACK in the segment, so SEQ = 0, ACK = SEQ + LEN). */
+/* Turns a SYN frame into the RST that answers it (RFC 9293, 3.5.2: no ACK in the segment, so SEQ = 0, ACK = SEQ + LEN).
+ */
 #ifndef SYNHOLD_BPF_REJECT_H
 #define SYNHOLD_BPF_REJECT_H
 
@@ -30,7 +31,8 @@ static __always_inline __u64 reject_sum(const void *from, __u32 words)
 	return sum;
 }
 
-/* Pseudo-header sum (RFC 9293, 3.1; RFC 8200, 8.1) of a TCP segment of `length` bytes between the two mapped or IPv6 addresses. */
+/* Pseudo-header sum (RFC 9293, 3.1; RFC 8200, 8.1) of a TCP segment of `length` bytes between the two mapped or IPv6
+ * addresses. */
 static __always_inline __u64 reject_pseudo(const struct synhold_tuple *tuple, __u32 ipv6, __u32 length)
 {
 	__u64 sum = bpf_htons(IPPROTO_TCP) + (__u64)bpf_htons((__u16)length);
@@ -41,8 +43,8 @@ static __always_inline __u64 reject_pseudo(const struct synhold_tuple *tuple, __
 }
 
 /*
- * Rewrites the frame in place and cuts it to size. Returns XDP_TX where that reaches the wire, else XDP_PASS with metadata for the tc ingress
- * program, which sends it back; XDP_DROP when the kernel would not let us.
+ * Rewrites the frame in place and cuts it to size. Returns XDP_TX where that reaches the wire, else XDP_PASS with
+ * metadata for the tc ingress program, which sends it back; XDP_DROP when the kernel would not let us.
  */
 __noinline int reject_frame(struct xdp_md *ctx, struct verdict_request *rq)
 {

@@ -92,8 +92,8 @@ static __always_inline int slots_overdue(const struct synhold_gate *gate, const 
 }
 
 /*
- * Remembers an admission in the ring. The tuple that stood in that place was admitted SYNHOLD_ADMISSIONS admissions ago: if its mark is
- * still there it is forgotten now, so the marks can never overflow, daemon or not.
+ * Remembers an admission in the ring. The tuple that stood in that place was admitted SYNHOLD_ADMISSIONS admissions
+ * ago: if its mark is still there it is forgotten now, so the marks can never overflow, daemon or not.
  */
 static __always_inline void slots_log(const struct synhold_tuple *tuple, __u64 since_ns)
 {
@@ -118,7 +118,8 @@ static __always_inline void slots_log(const struct synhold_tuple *tuple, __u64 s
 	slot->since_ns = since_ns;
 }
 
-/* Forgets the mark of the oldest admission if no slot can refer to it any more. Returns 1 while there may be another. */
+/* Forgets the mark of the oldest admission if no slot can refer to it any more. Returns 1 while there may be another.
+ */
 __noinline int slots_forget(__u64 now)
 {
 	struct synhold_admission *slot;
@@ -150,8 +151,9 @@ __noinline int slots_forget(__u64 now)
 }
 
 /*
- * Starts a handshake: a slot of the gate and the mark of its tuple. window 0 = whatever the number in flight; known: the tuple has a mark already (held,
- * or long expired). Returns 0; -1 when the window is full; 1 when another CPU was first with the same tuple (then nothing is charged).
+ * Starts a handshake: a slot of the gate and the mark of its tuple. window 0 = whatever the number in flight; known:
+ * the tuple has a mark already (held, or long expired). Returns 0; -1 when the window is full; 1 when another CPU was
+ * first with the same tuple (then nothing is charged).
  */
 __noinline int slots_start(const struct synhold_tuple *tuple, __u32 service, __u64 now, __u32 window, __u32 flags)
 {
@@ -181,7 +183,8 @@ __noinline int slots_start(const struct synhold_tuple *tuple, __u32 service, __u
 		return -1;
 	if (expired)
 		slots_expired(gate, count, expired);
-	if (bpf_map_update_elem(&marks, tuple, &fresh, flags & SLOTS_KNOWN ? BPF_ANY : BPF_NOEXIST) == -17 /* EEXIST */) {
+	if (bpf_map_update_elem(&marks, tuple, &fresh, flags & SLOTS_KNOWN ? BPF_ANY : BPF_NOEXIST) ==
+	    -17 /* EEXIST */) {
 		if (!gate_end(gate, fresh.epoch))
 			count->started++; /* others never let us take it back: it will be counted as expired */
 		return 1;
@@ -193,8 +196,8 @@ __noinline int slots_start(const struct synhold_tuple *tuple, __u32 service, __u
 }
 
 /*
- * Ends the handshake of a tuple. The one whose delete succeeds ends the slot. Returns 1 when the slot still counted, 0 when it had expired,
- * -1 when somebody else was first.
+ * Ends the handshake of a tuple. The one whose delete succeeds ends the slot. Returns 1 when the slot still counted, 0
+ * when it had expired, -1 when somebody else was first.
  */
 static __always_inline int slots_end(const struct synhold_tuple *tuple, struct synhold_gate *gate, __u32 epoch)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The programs. synhold_shield judges what comes in, synhold_egress sees what the server answers, synhold_reject sends refusals back
- * where XDP_TX cannot, synhold_release lets a held SYN in, synhold_sweep forgets what is over. The way of a packet is docs/design.md.
+ * The programs. synhold_shield judges what comes in, synhold_egress sees what the server answers, synhold_reject sends
+ * refusals back where XDP_TX cannot, synhold_release lets a held SYN in, synhold_sweep forgets what is over. The way of
+ * a packet is docs/design.md.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
@@ -109,8 +110,8 @@ int synhold_reject(struct __sk_buff *skb)
 }
 
 /*
- * Runs on a held frame on its way back in, by BPF_PROG_TEST_RUN with live frames: judges it again, marks it in flight and charges it in one
- * step. The request and the answer are in release_io.
+ * Runs on a held frame on its way back in, by BPF_PROG_TEST_RUN with live frames: judges it again, marks it in flight
+ * and charges it in one step. The request and the answer are in release_io.
  */
 SEC("xdp")
 int synhold_release(struct xdp_md *ctx)
@@ -150,7 +151,8 @@ int synhold_release(struct xdp_md *ctx)
 		io->result = SYNHOLD_RELEASE_REFUSED;
 		return XDP_DROP;
 	}
-	rq.source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq.tuple.saddr, pol->source_prefix4, pol->source_prefix6);
+	rq.source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq.tuple.saddr, pol->source_prefix4,
+				pol->source_prefix6);
 	rq.ipv6 = !!(io->flags & SYNHOLD_RELEASE_IPV6);
 	rq.no_listener = pol->hold_down_ns && verdict_no_listener(ctx, &rq);
 	io->reason = verdict_limits(&rq);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The judgement of a SYN, in the order of docs/design.md: bypass, deny, allow, in flight, closed, share, source rate, service and
- * global rate, window. Nothing is charged unless every limit allows it: each take that came too early is given back.
+ * The judgement of a SYN, in the order of docs/design.md: bypass, deny, allow, in flight, closed, share, source rate,
+ * service and global rate, window. Nothing is charged unless every limit allows it: each take that came too early is
+ * given back.
  */
 #ifndef SYNHOLD_BPF_VERDICT_H
 #define SYNHOLD_BPF_VERDICT_H
@@ -11,7 +12,8 @@
 #include "rate.h"
 #include "slots.h"
 
-/* A SYN apart from its frame: numbers only, so that each function below is verified once whatever the way through the parser was. */
+/* A SYN apart from its frame: numbers only, so that each function below is verified once whatever the way through the
+ * parser was. */
 struct verdict_request {
 	struct synhold_tuple tuple;
 	__u32 service;
@@ -20,16 +22,17 @@ struct verdict_request {
 	__u32 flags;  /* SLOTS_KNOWN, and what the mark is to carry */
 	__u64 now;
 	__u64 source;
-	__u64 retry_ns;     /* out: when a refused one may conform; 0 = unknown */
-	__u64 source_taken; /* what to give back when a later limit says no */
+	__u64 retry_ns;       /* out: when a refused one may conform; 0 = unknown */
+	__u64 source_taken;   /* what to give back when a later limit says no */
 	__u64 entry_interval; /* of the list entry that matched */
 	__u64 entry_limit;
-	__u32 entry_low; /* search of an entry's length; here, not on the stack, for the verifier not to follow each number */
+	__u32 entry_low; /* search of an entry's length; here, not on the stack, for the verifier not to follow each
+			    number */
 	__u32 entry_high;
 	__u32 source_slot;
-	__u32 segment; /* TCP header and data, bytes */
-	__u32 seq;     /* host order */
-	__u16 check;   /* the TCP checksum as it stands */
+	__u32 segment;   /* TCP header and data, bytes */
+	__u32 seq;       /* host order */
+	__u16 check;     /* the TCP checksum as it stands */
 	__u8 tcp_header; /* bytes */
 	__u8 tcp_flags;  /* PARSE_SYN ... */
 	__u8 l3_offset;
@@ -45,9 +48,10 @@ struct verdict_request {
 #define VERDICT_NESTED_ENDS 8 /* entries past their end that may lie one inside the other */
 
 /*
- * Whether an entry that has not ended matches the source; its rate is then in rq. Call only when the list is not empty. An entry past its end
- * must not hide a shorter one that lives: the trie gives only the longest and not its length, but a look-up with fewer bits than that
- * length finds another, so halving finds it. That costs 8 look-ups, and only while ended entries are still there. Global: verified once.
+ * Whether an entry that has not ended matches the source; its rate is then in rq. Call only when the list is not empty.
+ * An entry past its end must not hide a shorter one that lives: the trie gives only the longest and not its length, but
+ * a look-up with fewer bits than that length finds another, so halving finds it. That costs 8 look-ups, and only while
+ * ended entries are still there. Global: verified once.
  */
 __noinline int verdict_listed(struct verdict_request *rq, __u32 which)
 {
@@ -85,7 +89,8 @@ __noinline int verdict_listed(struct verdict_request *rq, __u32 which)
 	return 0;
 }
 
-/* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with retry_ns. Global: verified once. */
+/* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with
+ * retry_ns. Global: verified once. */
 __noinline int verdict_source_take(struct verdict_request *rq, __u32 lane, __u64 interval, __u64 limit)
 {
 	__u64 wait_ticks = 0, taken = 0;
@@ -143,7 +148,8 @@ __noinline int verdict_rate_take(struct verdict_request *rq, __u32 which, __u64 
 /* Whether the source is admitted by its entry of the allow list, within that entry's own rate. */
 static __always_inline int verdict_allowed(struct verdict_request *rq)
 {
-	return verdict_listed(rq, VERDICT_ALLOW) && verdict_source_take(rq, SYNHOLD_SERVICES, rq->entry_interval, rq->entry_limit);
+	return verdict_listed(rq, VERDICT_ALLOW) &&
+	       verdict_source_take(rq, SYNHOLD_SERVICES, rq->entry_interval, rq->entry_limit);
 }
 
 static __always_inline int verdict_closed(const struct synhold_policy *pol, __u64 now)
@@ -158,8 +164,9 @@ static __always_inline __u64 verdict_share(const struct synhold_policy *pol, con
 }
 
 /*
- * Whether nothing listens where the SYN goes, in the namespace of the interface (bpf_skc_lookup_tcp, 5.2). A socket that is no listener, such as
- * one in TIME_WAIT with the same addresses, counts as one: the stack decides. Global: verified once.
+ * Whether nothing listens where the SYN goes, in the namespace of the interface (bpf_skc_lookup_tcp, 5.2). A socket
+ * that is no listener, such as one in TIME_WAIT with the same addresses, counts as one: the stack decides. Global:
+ * verified once.
  */
 __noinline int verdict_no_listener(struct xdp_md *ctx, struct verdict_request *rq)
 {
@@ -202,8 +209,9 @@ static __always_inline __u32 verdict_window(const struct synhold_policy *pol, co
 }
 
 /*
- * Steps 5 to 10 of the order. Returns SYNHOLD_REASON_NONE when the SYN conforms, and then everything is charged and its handshake
- * started; otherwise the one reason, and nothing is charged. A global function: the kernel verifies it once, not once for each way here.
+ * Steps 5 to 10 of the order. Returns SYNHOLD_REASON_NONE when the SYN conforms, and then everything is charged and its
+ * handshake started; otherwise the one reason, and nothing is charged. A global function: the kernel verifies it once,
+ * not once for each way here.
  */
 __noinline int verdict_limits(struct verdict_request *rq)
 {

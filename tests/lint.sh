@@ -18,6 +18,9 @@ size_exceptions="
 	tests/unit/plant.c               600   the simulated plant
 	tests/unit/test_holdq.c          900   one test a rule of the queue
 	tests/unit/test_holdq_model.c    700   the queue against a naive model
+	tests/unit/test_frame.c          450   golden and hostile frames beside each other
+	tests/e2e/lib.sh                 600   the harness, one page to know it all
+	tests/e2e/test_levers.sh         500   one test a lever
 "
 
 # What git would keep, or all that is there when this is no clone.

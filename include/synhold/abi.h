@@ -18,8 +18,8 @@
 #define SYNHOLD_SPECS 64     /* address/port ranges one service may have */
 #define SYNHOLD_BANKS 2      /* policy generations: one in force, one being written (or to fall back to) */
 #define SYNHOLD_PORTS 65536
-#define SYNHOLD_FRAME_LEN 192 /* longest SYN frame that can be held: 14 + 8 + 40 + 60 and room for extensions */
-#define SYNHOLD_BUCKETS 128   /* admission buckets of a gate; more than the longest slot life needs */
+#define SYNHOLD_FRAME_LEN 192  /* longest SYN frame that can be held: 14 + 8 + 40 + 60 and room for extensions */
+#define SYNHOLD_BUCKETS 128    /* admission buckets of a gate; more than the longest slot life needs */
 #define SYNHOLD_EPOCH_SHIFT 27 /* a bucket is 2^27 ns = 134 ms wide */
 #define SYNHOLD_EXPIRE_MIN_NS 1000000000ULL
 #define SYNHOLD_EXPIRE_MAX_NS 10000000000ULL
@@ -68,17 +68,17 @@
 	X(INJECT_FAILED, "inject_failed")
 
 /* How an admitted handshake ended. */
-#define SYNHOLD_OUTCOMES(X)         \
-	X(SETTLED, "settled")       \
-	X(ABANDONED, "abandoned")   \
+#define SYNHOLD_OUTCOMES(X)       \
+	X(SETTLED, "settled")     \
+	X(ABANDONED, "abandoned") \
 	X(EXPIRED, "expired")
 
 /* What the parser could not read; such frames pass. */
-#define SYNHOLD_UNPARSED(X)                 \
-	X(SHORT_FRAME, "short_frame")       \
-	X(VLAN_DEPTH, "vlan_depth")         \
-	X(IP_HEADER, "ip_header")           \
-	X(EXTENSION, "extension_headers")   \
+#define SYNHOLD_UNPARSED(X)               \
+	X(SHORT_FRAME, "short_frame")     \
+	X(VLAN_DEPTH, "vlan_depth")       \
+	X(IP_HEADER, "ip_header")         \
+	X(EXTENSION, "extension_headers") \
 	X(TCP_HEADER, "tcp_header")
 
 #define SYNHOLD_ENUM_VERDICT(e, t) SYNHOLD_VERDICT_##e,
@@ -124,7 +124,7 @@ struct synhold_mark {
 	__u8 reason; /* why it is held */
 	__u8 pad[3];
 	__u64 syn_seen_ns; /* last copy of the SYN */
-	__u32 left; /* enum synhold_mark_left */
+	__u32 left;        /* enum synhold_mark_left */
 	__u32 pad1;
 };
 
@@ -136,35 +136,36 @@ struct synhold_admission {
 };
 
 /*
- * map `gates`, mappable, one per service: the only place where handshakes in flight are counted. map `owed`, of the same make: requests whose
- * clients closed before they were answered. Their handshakes are over, but the server has still to work on them, so they count for the window.
+ * map `gates`, mappable, one per service: the only place where handshakes in flight are counted. map `owed`, of the
+ * same make: requests whose clients closed before they were answered. Their handshakes are over, but the server has
+ * still to work on them, so they count for the window.
  */
 struct synhold_gate {
 	__s64 inflight;
-	__u64 rate_tat_ns; /* GCRA theoretical arrival time of the service rate */
+	__u64 rate_tat_ns;    /* GCRA theoretical arrival time of the service rate */
 	__u64 ceiling_tat_ns; /* the same for the daemon's rate ceiling */
-	__u32 retired;     /* epochs below this one count no more */
-	__u32 egress_seen; /* something has left the port: settlements can be observed */
-	__u64 blind;       /* slots expired while nothing was ever seen leaving */
+	__u32 retired;        /* epochs below this one count no more */
+	__u32 egress_seen;    /* something has left the port: settlements can be observed */
+	__u64 blind;          /* slots expired while nothing was ever seen leaving */
 	__u64 pad[3];
 	__u64 buckets[SYNHOLD_BUCKETS]; /* epoch << 32 | slots started in it and not ended */
 };
 
 /* map `runtime`, mappable, one per service; written by the daemon only. */
 struct synhold_runtime {
-	__u32 window;    /* window in force for window=auto; 0 = none found yet */
-	__u32 queued;    /* entries that wait for the window or a service-wide rate */
-	__u32 held;      /* all entries */
-	__u32 hold_full; /* no new entry is taken */
-	__u64 expire_ns; /* life of a slot; 0 = SYNHOLD_EXPIRE_MIN_NS */
+	__u32 window;              /* window in force for window=auto; 0 = none found yet */
+	__u32 queued;              /* entries that wait for the window or a service-wide rate */
+	__u32 held;                /* all entries */
+	__u32 hold_full;           /* no new entry is taken */
+	__u64 expire_ns;           /* life of a slot; 0 = SYNHOLD_EXPIRE_MIN_NS */
 	__u64 ceiling_interval_ns; /* controller's rate ceiling; 0 = none */
 	__u64 ceiling_limit_ns;
 	__u64 limiting_since_ns; /* 0 = not limiting */
-	__u32 state_flags; /* enum synhold_state_flag */
-	__u32 listener_seen; /* a listener was there at least once since the service exists */
-	__u64 share_threshold; /* in force while the policy has a ramp: the threshold + 1; 0 = none computed yet */
-	__u64 ramp_stopped_ns; /* the ramp of that start was stopped by pressure at this time; 0 = it was not */
-	__u64 down_since_ns;   /* nothing has listened since; 0 = something does, or never did */
+	__u32 state_flags;       /* enum synhold_state_flag */
+	__u32 listener_seen;     /* a listener was there at least once since the service exists */
+	__u64 share_threshold;   /* in force while the policy has a ramp: the threshold + 1; 0 = none computed yet */
+	__u64 ramp_stopped_ns;   /* the ramp of that start was stopped by pressure at this time; 0 = it was not */
+	__u64 down_since_ns;     /* nothing has listened since; 0 = something does, or never did */
 	__u64 pad;
 };
 enum synhold_state_flag { SYNHOLD_FLAG_COLD = 1, SYNHOLD_FLAG_PROOF = 2, SYNHOLD_FLAG_DOWN = 4 };
@@ -174,13 +175,16 @@ struct synhold_daemon {
 	__u64 heartbeat_ns;
 	__u64 started_ns;
 	__u32 pid;
-	__u32 hold_ready; /* this kernel can release what it holds */
-	__u64 pad[5];
+	__u32 hold_ready;           /* this kernel can release what it holds */
+	__u32 pressure_permille[3]; /* share of the last second that something waited for cpu, memory, io, + 1; 0 = not
+				       known */
+	__u32 pad0;
+	__u64 pad[3];
 };
 
 /* map `control`, mappable, one; written by operators under the instance lock. Each word is read whole. */
 struct synhold_control {
-	__u64 active; /* bit 0: bank in force; bit 1: unless confirmed by bits 2.. (ms), the other bank */
+	__u64 active;          /* bit 0: bank in force; bit 1: unless confirmed by bits 2.. (ms), the other bank */
 	__u64 bypass_until_ns; /* 0 = off, SYNHOLD_FOREVER = on */
 	__u64 generation;      /* counts commits */
 	__u32 deny_entries;
@@ -190,7 +194,7 @@ struct synhold_control {
 	__u32 abi_version;
 	__u32 prefer_entries;
 };
-#define SYNHOLD_ACTIVE_BANK(word) ((__u32)((word) & 1))
+#define SYNHOLD_ACTIVE_BANK(word) ((__u32)((word)&1))
 #define SYNHOLD_ACTIVE_PENDING(word) (((word) >> 1) & 1)
 #define SYNHOLD_ACTIVE_DEADLINE_NS(word) (((word) >> 2) * 1000000ULL)
 
@@ -215,8 +219,8 @@ struct synhold_global_policy {
 /* map `policy`, bank * SYNHOLD_SERVICES + id. First the operator's values, then what the data plane reads. */
 struct synhold_policy {
 	char name[SYNHOLD_NAME_LEN]; /* empty: no such service */
-	__u64 rate_pps;         /* 0 = none; so is each value here whose default is none */
-	__u64 burst;            /* 0 = from the rate */
+	__u64 rate_pps;              /* 0 = none; so is each value here whose default is none */
+	__u64 burst;                 /* 0 = from the rate */
 	__u64 source_rate_pps;
 	__u64 source_burst;
 	__u64 hold_time_ns;
@@ -256,7 +260,7 @@ struct synhold_policy {
 
 /* map `specs`, bank * SYNHOLD_SERVICES + id; for user space, which rebuilds the port tables from it. */
 struct synhold_spec {
-	__u8 addr[16]; /* mapped; all zero with any = 1 */
+	__u8 addr[16];  /* mapped; all zero with any = 1 */
 	__u8 prefixlen; /* of the mapped address: 0..128 */
 	__u8 any;
 	__u16 port_lo; /* host order */
@@ -270,8 +274,8 @@ struct synhold_specs {
 };
 
 /* map `ports`, bank * SYNHOLD_PORTS + port (host order). */
-#define SYNHOLD_PORT_SERVICE 0xffffu     /* service id + 1 on any address; 0 = none */
-#define SYNHOLD_PORT_ADDRS 0x80000000u   /* `addrs` has entries for this port */
+#define SYNHOLD_PORT_SERVICE 0xffffu   /* service id + 1 on any address; 0 = none */
+#define SYNHOLD_PORT_ADDRS 0x80000000u /* `addrs` has entries for this port */
 
 /* map `addrs` (LPM): local address of a port -> service id. prefixlen = 32 + length of the address prefix. */
 struct synhold_addr_key {
@@ -287,10 +291,10 @@ struct synhold_list_key {
 	__u8 addr[16];
 };
 struct synhold_list_value {
-	__u64 until_ns;   /* SYNHOLD_FOREVER, or when it stops to match */
+	__u64 until_ns;           /* SYNHOLD_FOREVER, or when it stops to match */
 	__u64 confirmed_until_ns; /* what until_ns becomes by `confirm`; 0 = nothing pending */
-	__u64 rate_pps;   /* allow: 0 = default; prefer: the weight */
-	__u64 interval;   /* allow, compiled: SYNHOLD_SOURCE_TICK_SHIFT units */
+	__u64 rate_pps;           /* allow: 0 = default; prefer: the weight */
+	__u64 interval;           /* allow, compiled: SYNHOLD_SOURCE_TICK_SHIFT units */
 	__u64 limit;
 	__u8 from_file;
 	char note[SYNHOLD_NOTE_LEN - 1];
@@ -320,7 +324,7 @@ struct synhold_counters {
 	__u64 rtt_sum_ns; /* handshake round trips the kernel measured, of rtt_count settlements */
 	__u64 rtt_count;
 	__u64 delay_sum_ns; /* first byte less that round trip, of the same */
-	__u64 bites;     /* SYNs in excess because of a window or a service-wide rate */
+	__u64 bites;        /* SYNs in excess because of a window or a service-wide rate */
 };
 
 /* map `delays`, per CPU, one per service; written by BPF only. */
@@ -331,14 +335,16 @@ struct synhold_delays {
 
 /* map `tally`, mappable, one per service; written by the daemon only, but for the owner. */
 struct synhold_tally {
-	char owner[SYNHOLD_NAME_LEN]; /* service whose numbers the place holds, here and in the other maps; written with a commit */
+	char owner[SYNHOLD_NAME_LEN]; /* service whose numbers the place holds, here and in the other maps; written with
+					 a commit */
 	__u64 entered;
 	__u64 released;
+	__u64 listen_overflows; /* connections that the listeners of the service could not queue */
 	__u64 discarded[SYNHOLD_DISCARD_COUNT];
 	__u64 window_up[8]; /* by signal, enum control_signal of the daemon */
 	__u64 window_down[8];
 	__u64 wait_sum_ns;
-	__u64 wait[SYNHOLD_HIST_BUCKETS]; /* time in the queue of the released ones */
+	__u64 wait[SYNHOLD_HIST_BUCKETS];          /* time in the queue of the released ones */
 	__u64 release_delay[SYNHOLD_HIST_BUCKETS]; /* settlement -> next release, ring wake-ups only */
 };
 
@@ -390,8 +396,8 @@ struct synhold_release_io {
 };
 
 /* map `interfaces`: ifindex -> what the data plane must know of it. */
-#define SYNHOLD_IFACE_TX 1     /* XDP_TX reaches the wire */
-#define SYNHOLD_IFACE_QDISC 2  /* the clsact qdisc is ours to remove */
+#define SYNHOLD_IFACE_TX 1    /* XDP_TX reaches the wire */
+#define SYNHOLD_IFACE_QDISC 2 /* the clsact qdisc is ours to remove */
 #define SYNHOLD_IFACE_GENERIC 4
 struct synhold_interface {
 	__u32 flags;

@@ -26,7 +26,8 @@ static __always_inline int bare_parse(struct xdp_md *ctx, __u32 *source)
 	struct iphdr *ip = (void *)(eth + 1);
 	struct tcphdr *tcp = (void *)(ip + 1);
 
-	if ((void *)(tcp + 1) > end || eth->h_proto != bpf_htons(ETH_P_IP) || ip->protocol != IPPROTO_TCP || ip->ihl != 5)
+	if ((void *)(tcp + 1) > end || eth->h_proto != bpf_htons(ETH_P_IP) || ip->protocol != IPPROTO_TCP ||
+	    ip->ihl != 5)
 		return -1;
 	*source = ip->saddr ^ (bpf_get_prandom_u32() & source_mask);
 	return tcp->syn && !tcp->ack;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What a packet costs, by BPF_PROG_TEST_RUN: each figure is the least of five runs of two million, and is given beside a bare program
- * measured in the same minute, since absolute nanoseconds are the machine's and not ours. --json for machines.
+ * What a packet costs, by BPF_PROG_TEST_RUN: each figure is the least of five runs of two million, and is given beside
+ * a bare program measured in the same minute, since absolute nanoseconds are the machine's and not ours. --json for
+ * machines.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +61,8 @@ static double measure(int prog, const unsigned char *frame, size_t size)
 	unsigned int best = ~0U;
 
 	for (int i = 0; i < RUNS; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = (uint32_t)size, .repeat = REPEAT);
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame, .data_size_in = (uint32_t)size,
+			    .repeat = REPEAT);
 
 		if (bpf_prog_test_run_opts(prog, &opts)) {
 			fprintf(stderr, "bench: test run: %s\n", strerror(errno));
@@ -85,7 +87,8 @@ static struct bpf_object *load(const char *path, uint32_t source_mask)
 
 	if (!object)
 		goto failed;
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
+	{
 		bpf_map__initial_value(map, &size);
 		if (size == sizeof(source_mask) && strstr(bpf_map__name(map), ".rodata") && strstr(path, "bench.bpf.o"))
 			bpf_map__set_initial_value(map, &source_mask, sizeof(source_mask));
@@ -117,9 +120,13 @@ static void put_policy(struct bpf_object *object, const struct synhold_policy *p
 
 static struct synhold_policy base_policy(void)
 {
-	return (struct synhold_policy){
-		.name = "bench", .window_mode = SYNHOLD_WINDOW_NONE, .action = SYNHOLD_ACTION_DROP, .source_prefix4 = 32,
-		.source_prefix6 = 64, .settle_bytes = 1, .share_threshold = 1ULL << 32};
+	return (struct synhold_policy){.name = "bench",
+				       .window_mode = SYNHOLD_WINDOW_NONE,
+				       .action = SYNHOLD_ACTION_DROP,
+				       .source_prefix4 = 32,
+				       .source_prefix6 = 64,
+				       .settle_bytes = 1,
+				       .share_threshold = 1ULL << 32};
 }
 
 /* One SYN/s of a source, burst 1: all but the first are refused. */
@@ -133,7 +140,8 @@ static struct synhold_policy source_policy(void)
 	return pol;
 }
 
-static void measure_shield(const char *plain, const char *few, const char *many, const struct figure *pass, const struct figure *drop)
+static void measure_shield(const char *plain, const char *few, const char *many, const struct figure *pass,
+			   const struct figure *drop)
 {
 	unsigned char syn[74], data[74], other[74];
 	struct synhold_policy pol = base_policy();
@@ -160,11 +168,13 @@ static void measure_shield(const char *plain, const char *few, const char *many,
 	pol = source_policy();
 	object = load(plain, 0);
 	put_policy(object, &pol);
-	record("SYN refused, source rate, one source", measure(prog_fd(object, "synhold_shield"), syn, sizeof(syn)), drop);
+	record("SYN refused, source rate, one source", measure(prog_fd(object, "synhold_shield"), syn, sizeof(syn)),
+	       drop);
 	bpf_object__close(object);
 	object = load(few, 0);
 	put_policy(object, &pol);
-	record("SYN refused, source rate, 4096 sources", measure(prog_fd(object, "synhold_shield"), syn, sizeof(syn)), drop);
+	record("SYN refused, source rate, 4096 sources", measure(prog_fd(object, "synhold_shield"), syn, sizeof(syn)),
+	       drop);
 	bpf_object__close(object);
 
 	/* random sources: a service rate of one refuses those that the sources' own rate lets through */
@@ -233,14 +243,16 @@ int main(int argc, char **argv)
 	int json = argc == 6 && !strcmp(argv[5], "--json");
 
 	if (argc != 5 && !json) {
-		fprintf(stderr, "usage: bench BARE.o SHIELD.o SHIELD-4096-SOURCES.o SHIELD-RANDOM-SOURCES.o [--json]\n");
+		fprintf(stderr,
+			"usage: bench BARE.o SHIELD.o SHIELD-4096-SOURCES.o SHIELD-RANDOM-SOURCES.o [--json]\n");
 		return 2;
 	}
 	build_frame(syn, sizeof(syn), PORT, 1);
 	build_frame(other, sizeof(other), PORT, 0);
 	bare = load(argv[1], 0);
 	record("bare parse and pass", measure(prog_fd(bare, "bare_pass"), other, sizeof(other)), NULL);
-	record("bare parse and drop, one clock read", measure(prog_fd(bare, "bare_drop_clock"), syn, sizeof(syn)), NULL);
+	record("bare parse and drop, one clock read", measure(prog_fd(bare, "bare_drop_clock"), syn, sizeof(syn)),
+	       NULL);
 	pass = &figures[0];
 	drop = &figures[1];
 	record("one clock read", measure(prog_fd(bare, "clock_only"), syn, sizeof(syn)), NULL);

@@ -12,6 +12,7 @@ SYNHOLD=${SYNHOLD:-$E2E_DIR/../../build/synhold}
 TOOLS=${TOOLS:-$E2E_DIR/../../build/tests/e2e}
 export SYNHOLD TOOLS
 PORT=8000 # of the service `web`
+PROGRAMS=""
 
 # ---------------------------------------------------------------------------------------------------- reports and conditions
 
@@ -237,6 +238,9 @@ all_in() {
 # ---------------------------------------------------------------------------------------------------- synhold
 
 synhold() {
+	if [ "${1:-}" = detach ]; then
+		remember_programs
+	fi
 	if [ -e "/run/netns/$SRV" ]; then
 		in_srv "$SYNHOLD" "$@"
 	else
@@ -244,8 +248,26 @@ synhold() {
 	fi
 }
 
+# The programs that are attached now: others may run tests at the same time, so that those of all the machine say nothing.
+remember_programs() {
+	local dev
+	[ -e "/run/netns/$SRV" ] || return 0
+	for dev in s0 s1; do
+		PROGRAMS+=" $({ ip -n "$SRV" link show "$dev"; in_srv tc filter show dev "$dev" ingress; in_srv tc filter show dev "$dev" egress
+			} 2>/dev/null | grep synhold_ | grep -o ' id [0-9]*' | grep -o '[0-9]*' | paste -sd ' ')" || true
+	done
+}
+
+programs_gone() {
+	local id
+	for id in $PROGRAMS; do
+		! bpftool prog show id "$id" || return 1
+	done
+}
+
 # shield KEY=VALUE...: the daemon for `web` on s0. MODE=generic and such by SHIELD_ARGS.
 shield() {
+	# shellcheck disable=SC2086 # words, not a word
 	daemon shield s0 --port "web=$PORT" ${SHIELD_ARGS:-} "$@"
 }
 
@@ -358,6 +380,7 @@ quiet() {
 # After each test: with the load gone, the sums must be exact; and a detach must leave nothing.
 close_books() {
 	local name instance snap bad
+	[ "${WRONG:-0}" = 0 ] || fail "$WRONG commands were not refused as they should be"
 	for name in "${!PROCESS[@]}"; do
 		[[ $name == shield* ]] || stop "$name" KILL
 	done
@@ -413,8 +436,13 @@ state_of_all() {
 	done
 }
 
-# refused STATUS PATTERN COMMAND...: a run of it and one with --json at the end fail as the contract says, and change nothing
+# refused STATUS PATTERN COMMAND...: a run of it and one with --json at the end fail as the contract says, and change nothing. What is
+# wrong with one command does not hide what is wrong with the next: the test fails at its end.
 refused() {
+	(check_refused "$@") || WRONG=$((${WRONG:-0} + 1))
+}
+
+check_refused() {
 	local status=$1 pattern=$2 before after got
 	shift 2
 	before=$(state_of_all)
@@ -484,7 +512,7 @@ run_one() {
 	close_books
 }
 
-# The functions of the file, one after the other, or PARALLEL of them at a time.
+# The functions of the file, one after the other, or as many at a time as PARALLEL or SYNHOLD_E2E_JOBS says.
 run_tests() {
 	local functions function passed=0 failed=0 began pids=() dir name status
 	if [ "${1:-}" = --one ]; then
@@ -510,7 +538,7 @@ run_tests() {
 	trap 'rm -rf "$dir"' EXIT
 	trap 'for pid in "${pids[@]}"; do kill -KILL "$pid" 2>/dev/null; done; exit 130' INT TERM
 	for function in "${functions[@]}"; do
-		while [ "$(jobs -rp | wc -l)" -ge "${PARALLEL:-1}" ]; do
+		while [ "$(jobs -rp | wc -l)" -ge "${SYNHOLD_E2E_JOBS:-${PARALLEL:-1}}" ]; do
 			wait -n
 		done
 		{

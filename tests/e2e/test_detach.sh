@@ -7,8 +7,8 @@ nothing_left() {
 	assert_eq "$(find /sys/fs/bpf -name 'synhold*')" "" "pins"
 	assert_eq "$(find /run/synhold -mindepth 1 2>/dev/null || true)" "" "run files"
 	no_trace s0
-	# dropped references are freed a moment later
-	wait_until '! bpftool prog show | grep -q "name synhold_"' 5 "the programs to go"
+	[ -n "$PROGRAMS" ] || fail "no program was seen before the detach"
+	wait_until programs_gone 5 "the programs to go ($PROGRAMS)" # what nobody refers to is freed a moment later
 }
 
 # SYNs that wait are given up, and say so; then everything passes again.
@@ -222,11 +222,12 @@ test_again_and_again() {
 	local round
 	net_up
 	for round in 1 2 3 4 5; do
-		synhold attach s0 --port "web=$PORT" window=$round
-		expect -q window=$round
+		synhold attach s0 --port "web=$PORT" "window=$round"
+		expect -q "window=$round"
 		synhold detach s0
 	done
 	nothing_left
 }
 
+PARALLEL=3
 run_tests "$@"

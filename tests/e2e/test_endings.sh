@@ -31,6 +31,7 @@ endings() {
 	SERVER_PORT=8001 server banner mode=banner
 	SERVER_PORT=8002 server silent mode=silent
 	SERVER_PORT=8003 server deaf mode=deaf backlog=64
+	# shellcheck disable=SC2086 # words, not a word
 	daemon shield s0 ${SHIELD_ARGS:-} --port banner=8001 --port silent=8002 --port deaf=8003 window=none
 
 	PORT=8001 # the server closes first
@@ -94,4 +95,5 @@ test_without_daemon() {
 	expect -t 12 inflight=0
 }
 
+PARALLEL=2
 run_tests "$@"

@@ -86,4 +86,5 @@ test_answers_by_the_other_interface() {
 	expect handshakes.started=100 handshakes.settled=100 inflight=0
 }
 
+PARALLEL=3
 run_tests "$@"

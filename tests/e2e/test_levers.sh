@@ -299,4 +299,5 @@ test_explain_and_suggest() {
 	! synhold suggest web | grep -q "rate=" || fail "what was set is suggested again"
 }
 
+PARALLEL=3
 run_tests "$@"

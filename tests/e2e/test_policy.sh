@@ -277,4 +277,5 @@ test_lists_over_a_reload() {
 	[[ $(synhold deny) != *10.10.3.0* ]] || fail "an entry of the old file is still there"
 }
 
+PARALLEL=3
 run_tests "$@"

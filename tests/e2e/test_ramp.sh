@@ -193,4 +193,5 @@ test_ramp_is_refused() {
 	synhold ramp web --from 10% --to 90% --over 10m --json | jq -e '.running == false and .daemon == false and .to_percent == 90' >/run/e2e/out
 }
 
+PARALLEL=3
 run_tests "$@"

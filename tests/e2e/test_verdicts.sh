@@ -300,4 +300,5 @@ test_status_unattached() {
 	assert_eq "$(json '[.interfaces, .services] | tojson')" "[[],[]]" "the empty status"
 }
 
+PARALLEL=3
 run_tests "$@"

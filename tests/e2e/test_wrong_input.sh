@@ -189,4 +189,5 @@ rate = 6'; do
 	refused 1 "nosuch.conf" synhold reload -c /run/e2e/nosuch.conf
 }
 
+PARALLEL=3
 run_tests "$@"

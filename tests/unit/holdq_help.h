@@ -19,7 +19,7 @@
 #define HELP_L4 34
 #define HELP_FRAME_LEN (HELP_L4 + 32)
 
-static const uint64_t help_seed[2] = { 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL };
+static const uint64_t help_seed[2] = {0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL};
 
 /*
  * The SYN of connection `id` from `source`: sequence number and TSval as given, timestamps option behind two
@@ -45,7 +45,7 @@ static inline void help_frame(uint8_t frame[HELP_FRAME_LEN], uint32_t seq, uint3
 
 static inline struct synhold_tuple help_tuple(uint32_t id)
 {
-	struct synhold_tuple tuple = { .saddr = { [10] = 0xff, [11] = 0xff }, .dport = 443 };
+	struct synhold_tuple tuple = {.saddr = {[10] = 0xff, [11] = 0xff}, .dport = 443};
 
 	memcpy(tuple.saddr + 12, &id, sizeof(id));
 	tuple.sport = id * 7;

@@ -67,8 +67,7 @@ struct plant {
 	uint64_t done_ns;
 	/* since the last tick */
 	uint64_t settled, late, abandoned, expired, admitted, overflows, rtt_sum_us, delay_sum_ns, delays;
-	uint64_t server_hist[SYNHOLD_HIST_BUCKETS], raw_hist[SYNHOLD_HIST_BUCKETS],
-		own_hist[SYNHOLD_HIST_BUCKETS];
+	uint64_t server_hist[SYNHOLD_HIST_BUCKETS], raw_hist[SYNHOLD_HIST_BUCKETS], own_hist[SYNHOLD_HIST_BUCKETS];
 	bool limited, failed;
 };
 
@@ -106,7 +105,7 @@ static void plant_put(struct plant *plant, struct plant_fifo *fifo, uint32_t id)
 
 static void plant_at(struct plant *plant, double in_s, enum plant_event_kind kind, uint32_t id)
 {
-	struct plant_event event = { plant->now_ns + (uint64_t)(in_s * 1e9), id, kind };
+	struct plant_event event = {plant->now_ns + (uint64_t)(in_s * 1e9), id, kind};
 	size_t i = plant->events;
 
 	if (!plant_room(plant, (void **)&plant->heap, &plant->events_room, i, sizeof(event)))
@@ -172,8 +171,7 @@ static void plant_serve(struct plant *plant)
 			plant->dead_work--;
 			plant_at(plant, plant_service(plant, 1), PLANT_DEAD_DONE, 0);
 		} else if (job && (!ready || plant_random(plant) < 0.5)) {
-			plant_at(plant, plant_service(plant, 0.7), PLANT_LAG_DONE,
-				 plant->jobs.id[plant->jobs.head++]);
+			plant_at(plant, plant_service(plant, 0.7), PLANT_LAG_DONE, plant->jobs.id[plant->jobs.head++]);
 		} else if (ready) {
 			plant_at(plant, plant_service(plant, config->lagged ? 0.3 : 1), PLANT_DONE,
 				 plant->ready.id[plant->ready.head++]);
@@ -265,8 +263,8 @@ static void plant_connect(struct plant *plant, uint32_t client, bool idle)
 	attempt->client = client;
 	attempt->idle = idle;
 	attempt->syn_ns = plant->now_ns;
-	attempt->rtt_us = (uint32_t)(1e6 * (config->rtt_min +
-					    (config->rtt_max - config->rtt_min) * plant_random(plant)));
+	attempt->rtt_us =
+		(uint32_t)(1e6 * (config->rtt_min + (config->rtt_max - config->rtt_min) * plant_random(plant)));
 	if (client != PLANT_NOBODY && config->patience > 0)
 		plant_at(plant, config->patience, PLANT_LEAVE, id);
 	if (!plant->held_count && plant_window(plant) && plant_token(plant)) {
@@ -390,12 +388,10 @@ static void plant_trace(struct plant *plant, const struct control_input *input)
 	struct plant_result *result = plant->result;
 	struct plant_sample *sample = &result->trace[result->ticks];
 	double delay_ns = (double)control_quantile_ns(plant->own_hist, 500);
-	double idle_ms =
-		1e3 * plant->config->workers / plant_ideal(plant->config, (double)plant->now_ns / 1e9);
+	double idle_ms = 1e3 * plant->config->workers / plant_ideal(plant->config, (double)plant->now_ns / 1e9);
 
 	if (delay_ns <= 0 && plant->ready.head < plant->ready.tail)
-		delay_ns = (double)(plant->now_ns -
-				    plant->attempt[plant->ready.id[plant->ready.head]].arrive_ns);
+		delay_ns = (double)(plant->now_ns - plant->attempt[plant->ready.id[plant->ready.head]].arrive_ns);
 	sample->window = (uint32_t)fmin(plant->limits.window, UINT32_MAX);
 	sample->ceiling_pps = (uint32_t)plant->limits.ceiling_pps;
 	sample->inflight = (uint32_t)plant->inflight;
@@ -410,7 +406,7 @@ static void plant_trace(struct plant *plant, const struct control_input *input)
 
 static void plant_tick(struct plant *plant, plant_controller controller, void *state)
 {
-	struct control_input input = { .now_ns = plant->now_ns, .admitted = plant->admitted };
+	struct control_input input = {.now_ns = plant->now_ns, .admitted = plant->admitted};
 	size_t jobs = plant->jobs.tail - plant->jobs.head;
 
 	plant_expire(plant);
@@ -522,10 +518,10 @@ static double plant_ideal_drain(const struct plant_config *config)
 	return at_s - config->herd_at;
 }
 
-int plant_run(const struct plant_config *config, plant_controller controller, void *state,
-	      struct plant_limits limits, struct plant_result *result)
+int plant_run(const struct plant_config *config, plant_controller controller, void *state, struct plant_limits limits,
+	      struct plant_result *result)
 {
-	struct plant plant = { .config = config, .result = result, .limits = limits, .jitter = 1 };
+	struct plant plant = {.config = config, .result = result, .limits = limits, .jitter = 1};
 	uint32_t i;
 
 	if (!config->workers || config->capacity <= 0 || config->horizon <= 0)
@@ -562,9 +558,9 @@ int plant_run(const struct plant_config *config, plant_controller controller, vo
 	result->late += plant.late;
 	result->inflight_end = plant.inflight;
 	result->ideal_seconds = plant_ideal_drain(config);
-	result->drain_seconds = result->served == config->clients && config->clients
-					? (double)plant.done_ns / 1e9 - config->herd_at
-					: config->horizon - config->herd_at;
+	result->drain_seconds = result->served == config->clients && config->clients ?
+					(double)plant.done_ns / 1e9 - config->herd_at :
+					config->horizon - config->herd_at;
 	result->late_share /= result->ticks ? result->ticks : 1;
 	free(plant.client_served);
 	free(plant.heap);

@@ -21,15 +21,15 @@ struct plant_config {
 	/* server */
 	double capacity; /* connections per second, unloaded */
 	unsigned int workers;
-	bool eager;  /* accepts at once; the work of a client that left is done all the same */
-	double fall; /* share of the capacity lost while the queue is long: from capacity/4 to 2 * capacity */
-	double cold_seconds;			/* capacity rises from 25 to 100 % over this time */
+	bool eager;          /* accepts at once; the work of a client that left is done all the same */
+	double fall;         /* share of the capacity lost while the queue is long: from capacity/4 to 2 * capacity */
+	double cold_seconds; /* capacity rises from 25 to 100 % over this time */
 	double step_from, step_to, step_factor; /* capacity times the factor between these times */
-	bool lagged;	     /* 70 % of the work comes 1 to 5 s after the first byte; pressure is reported */
-	double dead_seconds; /* work left over from connections whose clients are gone */
+	bool lagged;               /* 70 % of the work comes 1 to 5 s after the first byte; pressure is reported */
+	double dead_seconds;       /* work left over from connections whose clients are gone */
 	double hang_from, hang_to; /* nothing is done between these times */
-	double noise;		   /* capacity jitters by this share, each 100 ms */
-	unsigned int backlog;	   /* accept queue; 0 = endless (lazy servers only) */
+	double noise;              /* capacity jitters by this share, each 100 ms */
+	unsigned int backlog;      /* accept queue; 0 = endless (lazy servers only) */
 	/* clients */
 	unsigned int clients; /* of the herd */
 	double herd_at;
@@ -38,7 +38,7 @@ struct plant_config {
 	double patience; /* seconds from the first SYN to the first byte; 0 = for ever */
 	/* a client that leaves after the handshake keeps its slot until the server is through with it */
 	bool fin_keeps_slot;
-	double retry;	   /* seconds until the next try */
+	double retry;      /* seconds until the next try */
 	double calm_pps;   /* Poisson arrivals beside the herd, patient, until the horizon */
 	double idle_share; /* of all connections: opened and never used */
 	bool rtt_known;
@@ -76,7 +76,7 @@ struct plant_limits {
 typedef void (*plant_controller)(void *state, const struct control_input *input, struct plant_limits *limits);
 
 /* Run one storm. `limits`: in force until the first tick. -ENOMEM, -EINVAL (no workers, no capacity). */
-int plant_run(const struct plant_config *config, plant_controller controller, void *state,
-	      struct plant_limits limits, struct plant_result *result);
+int plant_run(const struct plant_config *config, plant_controller controller, void *state, struct plant_limits limits,
+	      struct plant_result *result);
 
 #endif

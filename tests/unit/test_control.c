@@ -80,8 +80,7 @@ static void drive_gradient(void *state, const struct control_input *input, struc
 
 static void run_synhold(const struct plant_config *config, struct plant_result *out)
 {
-	const struct plant_limits limits = { .window = CONTROL_WINDOW_START,
-					     .expire_ns = SYNHOLD_EXPIRE_MIN_NS };
+	const struct plant_limits limits = {.window = CONTROL_WINDOW_START, .expire_ns = SYNHOLD_EXPIRE_MIN_NS};
 	struct control control;
 
 	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
@@ -126,31 +125,26 @@ static void test_table(void **state)
 		struct plant_config with;
 		double limit;
 	} rows[] = {
-		{ "falls 60 % under load", 60, 20, { 0 }, 1.1 },
-		{ "step to 40 %", 60, 20, { .step_from = 10, .step_to = 1e6, .step_factor = 0.4 }, 1.1 },
-		{ "cold, 25 to 100 % in 40 s", 60, 20, { .cold_seconds = 40 }, 1.1 },
-		{ "cold, eager, clients leave",
-		  60,
-		  20,
-		  { .cold_seconds = 20, .eager = true, .patience = 60 },
-		  1.1 },
-		{ "70 % of the work lags", 60, 60, { .lagged = true }, 1.35 },
+		{"falls 60 % under load", 60, 20, {0}, 1.1},
+		{"step to 40 %", 60, 20, {.step_from = 10, .step_to = 1e6, .step_factor = 0.4}, 1.1},
+		{"cold, 25 to 100 % in 40 s", 60, 20, {.cold_seconds = 40}, 1.1},
+		{"cold, eager, clients leave", 60, 20, {.cold_seconds = 20, .eager = true, .patience = 60}, 1.1},
+		{"70 % of the work lags", 60, 60, {.lagged = true}, 1.35},
 	};
-	static const double capacities[] = { 20, 100, 500, 5000, 20000 };
+	static const double capacities[] = {20, 100, 500, 5000, 20000};
 	unsigned int row, c;
 
 	(void)state;
-	print_message("drain / ideal, share of time over 500 ms\n%-28s %7s %16s %16s %16s\n", "server",
-		      "per s", "synhold", "AIMD", "Gradient2");
+	print_message("drain / ideal, share of time over 500 ms\n%-28s %7s %16s %16s %16s\n", "server", "per s",
+		      "synhold", "AIMD", "Gradient2");
 	for (row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
 		for (c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++) {
-			struct plant_limits open = { .window = 20, .expire_ns = SYNHOLD_EXPIRE_MAX_NS };
-			struct gradient gradient = { .window = 20 };
+			struct plant_limits open = {.window = 20, .expire_ns = SYNHOLD_EXPIRE_MAX_NS};
+			struct gradient gradient = {.window = 20};
 			double capacity = capacities[c], aimd = 20, slowest, ratio[3], late[3];
-			struct plant_config config =
-				herd(capacity, capacity < 5000	  ? rows[row].seconds
-					       : capacity < 20000 ? rows[row].fast_seconds
-								  : 15);
+			struct plant_config config = herd(capacity, capacity < 5000  ? rows[row].seconds :
+								    capacity < 20000 ? rows[row].fast_seconds :
+										       15);
 
 			if (rows[row].with.lagged && capacity == 20000)
 				config.clients = (unsigned int)capacity * 40;
@@ -173,14 +167,12 @@ static void test_table(void **state)
 			assert_int_equal(plant_run(&config, drive_gradient, &gradient, open, &again), 0);
 			ratio[2] = again.drain_seconds / again.ideal_seconds;
 			late[2] = again.late_share * 100;
-			print_message("%-28s %7.0f %7.2f %6.1f %% %7.2f %6.1f %% %7.2f %6.1f %%\n",
-				      rows[row].name, capacity, ratio[0], late[0], ratio[1], late[1],
-				      ratio[2], late[2]);
+			print_message("%-28s %7.0f %7.2f %6.1f %% %7.2f %6.1f %% %7.2f %6.1f %%\n", rows[row].name,
+				      capacity, ratio[0], late[0], ratio[1], late[1], ratio[2], late[2]);
 			slowest = capacity * (config.cold_seconds > 0 ? 0.25 : 1);
 			/* Below this rate the smallest window alone is a second of work. */
 			if (capacity > 20)
-				assert_true(ratio[0] <=
-					    rows[row].limit + (config.lagged && capacity < 500 ? 0.1 : 0));
+				assert_true(ratio[0] <= rows[row].limit + (config.lagged && capacity < 500 ? 0.1 : 0));
 			else
 				assert_true(ratio[0] <= 1.6);
 			/* And below this one the window it starts with is more than 500 ms. */
@@ -192,17 +184,16 @@ static void test_table(void **state)
 
 static void test_steady_state(void **state)
 {
-	static const double capacities[] = { 200, 500, 5000, 20000 };
-	static const double rtt[][2] = { { 0, 0.001 }, { 0.01, 0.1 }, { 0, 0.2 } };
-	static const unsigned int workers[] = { 1, 8, 50 };
+	static const double capacities[] = {200, 500, 5000, 20000};
+	static const double rtt[][2] = {{0, 0.001}, {0.01, 0.1}, {0, 0.2}};
+	static const unsigned int workers[] = {1, 8, 50};
 	unsigned int c, r, w, i;
 
 	(void)state;
 	for (c = 0; c < 4; c++) {
 		for (r = 0; r < 3; r++) {
 			for (w = 0; w < 3; w++) {
-				struct plant_config config =
-					herd(capacities[c], capacities[c] < 5000 ? 40 : 12);
+				struct plant_config config = herd(capacities[c], capacities[c] < 5000 ? 40 : 12);
 				double low = 1e9, high = 0, sum = 0, served;
 				unsigned int from = 60, to;
 
@@ -223,11 +214,10 @@ static void test_steady_state(void **state)
 				sum /= to - from;
 				served = pace(&result, 6, to / 10.0);
 				if (low < 0.8 * sum || high > 1.2 * sum || served < 0.93 * config.capacity)
-					print_message(
-						"%.0f/s, rtt %.0f-%.0f ms, %u workers: window %.0f to %.0f, "
-						"mean %.0f, %.0f/s\n",
-						config.capacity, rtt[r][0] * 1e3, rtt[r][1] * 1e3, workers[w],
-						low, high, sum, served);
+					print_message("%.0f/s, rtt %.0f-%.0f ms, %u workers: window %.0f to %.0f, "
+						      "mean %.0f, %.0f/s\n",
+						      config.capacity, rtt[r][0] * 1e3, rtt[r][1] * 1e3, workers[w],
+						      low, high, sum, served);
 				assert_true(low >= 0.8 * sum - 1 && high <= 1.2 * sum + 1);
 				assert_true(served >= 0.93 * config.capacity);
 			}
@@ -237,7 +227,7 @@ static void test_steady_state(void **state)
 
 static void test_calm(void **state)
 {
-	static const double rates[] = { 200, 2000 };
+	static const double rates[] = {200, 2000};
 	unsigned int r, i;
 
 	(void)state;
@@ -269,8 +259,8 @@ static void test_calm(void **state)
 
 static void test_halved_and_restored(void **state)
 {
-	static const double capacities[] = { 200, 500, 5000 };
-	static const double rtt_max[] = { 0.001, 0.1, 0.2 };
+	static const double capacities[] = {200, 500, 5000};
+	static const double rtt_max[] = {0.001, 0.1, 0.2};
 	unsigned int c, r;
 
 	(void)state;
@@ -416,7 +406,7 @@ static void test_noisy_machine(void **state)
 
 static void test_unknown_round_trip(void **state)
 {
-	static const double capacities[] = { 200, 500, 5000 };
+	static const double capacities[] = {200, 500, 5000};
 	unsigned int c;
 
 	(void)state;
@@ -474,7 +464,7 @@ static void test_policy(void **state)
 	struct control_policy policy = defaults;
 	struct control control;
 	struct control_output output, before;
-	struct control_input input = { .now_ns = 1 };
+	struct control_input input = {.now_ns = 1};
 	struct control_explain explain;
 
 	(void)state;
@@ -730,7 +720,7 @@ static void test_mixed_kinds_of_delay(void **state)
 
 static void test_names_and_quantiles(void **state)
 {
-	uint64_t histogram[SYNHOLD_HIST_BUCKETS] = { 0 };
+	uint64_t histogram[SYNHOLD_HIST_BUCKETS] = {0};
 	int i, k;
 
 	(void)state;

@@ -44,9 +44,9 @@ static unsigned int get16(const uint8_t *at)
 static unsigned int sum_all(const struct packet *p, bool pseudo_only)
 {
 	bool v6 = p->frame[p->l3] >> 4 == 6;
-	size_t tcp_len = v6 ? get16(p->frame + p->l3 + 4) + p->l3 + 40 - p->l4 :
-			      get16(p->frame + p->l3 + 2) + p->l3 - p->l4;
-	uint8_t bytes[512] = { 0 };
+	size_t tcp_len =
+		v6 ? get16(p->frame + p->l3 + 4) + p->l3 + 40 - p->l4 : get16(p->frame + p->l3 + 2) + p->l3 - p->l4;
+	uint8_t bytes[512] = {0};
 	size_t n = 0, i;
 	unsigned int sum = 0;
 
@@ -83,10 +83,10 @@ static void set_partial(struct packet *p)
 }
 
 /* A SYN with random addresses and numbers. The options must be a multiple of 4 long. */
-static struct packet make(unsigned int version, unsigned int vlans, unsigned int ip_options,
-			  const uint8_t *options, size_t options_len)
+static struct packet make(unsigned int version, unsigned int vlans, unsigned int ip_options, const uint8_t *options,
+			  size_t options_len)
 {
-	struct packet p = { .l3 = 14 + 4 * vlans };
+	struct packet p = {.l3 = 14 + 4 * vlans};
 	size_t i, tcp_len = 20 + options_len;
 
 	for (i = 0; i < sizeof(p.frame); i++)
@@ -116,8 +116,8 @@ static const uint8_t linux_options[20] = {
 static const struct shape {
 	unsigned int version, vlans, ip_options;
 } shapes[] = {
-	{ 4, 0, 0 }, { 4, 1, 0 }, { 4, 2, 0 }, { 4, 0, 40 }, /* vlans, options */
-	{ 6, 0, 0 }, { 6, 1, 0 }, { 6, 2, 8 }, { 6, 0, 24 },
+	{4, 0, 0}, {4, 1, 0}, {4, 2, 0}, {4, 0, 40}, /* vlans, options */
+	{6, 0, 0}, {6, 1, 0}, {6, 2, 8}, {6, 0, 24},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
@@ -217,20 +217,20 @@ static void test_option_walk(void **state)
 		int err;
 		uint32_t tsval;
 	} cases[] = {
-		{ { 8, 10, 1, 2, 3, 4 }, 12, 0, 0x01020304 },
-		{ { 1, 1, 8, 10, 1, 2, 3, 4 }, 12, 0, 0x01020304 },
-		{ { 1, 8, 10, 0xff, 0xfe, 0xfd, 0xfc }, 12, 0, 0xfffefdfc }, /* at an odd offset */
-		{ { 3, 3, 7, 8, 10, 1, 2, 3, 4 }, 16, 0, 0x01020304 },
-		{ { 30, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 10, 9, 9, 9, 9 }, 24, 0, 0x09090909 },
-		{ { 8, 8, 1, 2, 3, 4, 5, 6, 8, 10, 0, 0, 0, 1 }, 20, 0, 1 }, /* not this length */
-		{ { 2, 4, 5, 180 }, 4, -ENOENT, 0 },
-		{ { 0, 8, 10, 1, 2, 3, 4 }, 12, -ENOENT, 0 },	  /* behind the end of the list */
-		{ { 2, 0, 8, 10, 1, 2, 3, 4 }, 12, -EINVAL, 0 },  /* a length that goes nowhere */
-		{ { 2, 1, 8, 10, 1, 2, 3, 4 }, 12, -EINVAL, 0 },
-		{ { 2, 20, 8, 10, 1, 2, 3, 4 }, 12, -EINVAL, 0 }, /* a length that goes too far */
-		{ { 1, 1, 1, 8, 10, 1, 2, 3 }, 8, -EINVAL, 0 },	  /* cut off by the header */
-		{ { 1, 1, 1, 8 }, 4, -EINVAL, 0 },
-		{ { 0 }, 0, -ENOENT, 0 },
+		{{8, 10, 1, 2, 3, 4}, 12, 0, 0x01020304},
+		{{1, 1, 8, 10, 1, 2, 3, 4}, 12, 0, 0x01020304},
+		{{1, 8, 10, 0xff, 0xfe, 0xfd, 0xfc}, 12, 0, 0xfffefdfc}, /* at an odd offset */
+		{{3, 3, 7, 8, 10, 1, 2, 3, 4}, 16, 0, 0x01020304},
+		{{30, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 10, 9, 9, 9, 9}, 24, 0, 0x09090909},
+		{{8, 8, 1, 2, 3, 4, 5, 6, 8, 10, 0, 0, 0, 1}, 20, 0, 1}, /* not this length */
+		{{2, 4, 5, 180}, 4, -ENOENT, 0},
+		{{0, 8, 10, 1, 2, 3, 4}, 12, -ENOENT, 0},    /* behind the end of the list */
+		{{2, 0, 8, 10, 1, 2, 3, 4}, 12, -EINVAL, 0}, /* a length that goes nowhere */
+		{{2, 1, 8, 10, 1, 2, 3, 4}, 12, -EINVAL, 0},
+		{{2, 20, 8, 10, 1, 2, 3, 4}, 12, -EINVAL, 0}, /* a length that goes too far */
+		{{1, 1, 1, 8, 10, 1, 2, 3}, 8, -EINVAL, 0},   /* cut off by the header */
+		{{1, 1, 1, 8}, 4, -EINVAL, 0},
+		{{0}, 0, -ENOENT, 0},
 	};
 	size_t i;
 
@@ -366,8 +366,8 @@ static void test_ticks_with_one_copy(void **state)
 static void test_ticks_that_make_no_sense(void **state)
 {
 	(void)state;
-	assert_int_equal(frame_ts_ticks(SECOND, 1000, SECOND, 1000, 2 * SECOND), 0);  /* stands still */
-	assert_int_equal(frame_ts_ticks(SECOND, 1000, SECOND, 500, 2 * SECOND), 0);   /* runs backwards */
+	assert_int_equal(frame_ts_ticks(SECOND, 1000, SECOND, 1000, 2 * SECOND), 0);    /* stands still */
+	assert_int_equal(frame_ts_ticks(SECOND, 1000, SECOND, 500, 2 * SECOND), 0);     /* runs backwards */
 	assert_int_equal(frame_ts_ticks(SECOND, 0, SECOND, 1000000000, 2 * SECOND), 0); /* nanoseconds */
 	/* Wrapping is no running backwards. */
 	assert_int_equal(frame_ts_ticks(SECOND, UINT32_MAX - 499, SECOND, 500, 2 * SECOND), 999);
@@ -379,7 +379,7 @@ static void test_ticks_that_make_no_sense(void **state)
  */
 static void test_ticks_never_overshoot(void **state)
 {
-	static const uint32_t rates[] = { 2, 10, 64, 100, 250, 1000, 1000000 };
+	static const uint32_t rates[] = {2, 10, 64, 100, 250, 1000, 1000000};
 	size_t i;
 
 	(void)state;

@@ -319,7 +319,7 @@ static void *contend(void *arg)
 		__atomic_sub_fetch(&contest->inside, 1, __ATOMIC_SEQ_CST);
 		gate_end(&contest->gate, 100);
 	}
-	return (void *)(uintptr_t)won;
+	return (void *)(uintptr_t)won; /* NOLINT(performance-no-int-to-ptr): pthread_join() has no other way */
 }
 
 /* However many try at once, never more have a slot than the window says. */

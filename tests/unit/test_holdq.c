@@ -26,7 +26,7 @@ static void on_discard(void *ctx, const struct holdq_entry *e, unsigned int reas
 
 static int setup(void **state)
 {
-	static const struct holdq_ops ops = { .discarded = on_discard };
+	static const struct holdq_ops ops = {.discarded = on_discard};
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
@@ -72,13 +72,12 @@ static uint32_t release_next(struct fixture *f, uint64_t now_ns)
  * Clients first..first+n-1, spaced out, each a source of its own, whose copies make them live for 5 s from
  * start_ns.
  */
-static void fill(struct fixture *f, uint32_t first, uint32_t n, uint64_t start_ns, uint64_t spacing_ns,
-		 uint16_t weight)
+static void fill(struct fixture *f, uint32_t first, uint32_t n, uint64_t start_ns, uint64_t spacing_ns, uint16_t weight)
 {
 	uint32_t id;
 
 	for (id = first; id < first + n; id++) {
-		struct help_syn s = { .id = id, .source = id, .weight = weight };
+		struct help_syn s = {.id = id, .source = id, .weight = weight};
 		uint64_t at = start_ns + (id - first) * spacing_ns;
 
 		assert_int_equal(help_send(f->q, s, at), HOLDQ_ENTERED);
@@ -89,7 +88,7 @@ static void fill(struct fixture *f, uint32_t first, uint32_t n, uint64_t start_n
 static void test_dedup_and_refresh(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .id = 1, .source = 9, .seq = 77, .tsval = 1000 };
+	struct help_syn s = {.id = 1, .source = 9, .seq = 77, .tsval = 1000};
 	const struct holdq_entry *e;
 
 	assert_int_equal(help_send(f->q, s, START), HOLDQ_ENTERED);
@@ -123,7 +122,7 @@ static void test_dedup_and_refresh(void **state)
 static void test_older_copy_changes_nothing(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .id = 1, .source = 9, .tsval = 2000 };
+	struct help_syn s = {.id = 1, .source = 9, .tsval = 2000};
 
 	assert_int_equal(help_send(f->q, s, START), HOLDQ_ENTERED);
 	s.tsval = 1999;
@@ -136,7 +135,7 @@ static void test_older_copy_changes_nothing(void **state)
 static void test_new_attempt_on_the_same_ports(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .id = 1, .source = 9, .seq = 1, .tsval = 1000 };
+	struct help_syn s = {.id = 1, .source = 9, .seq = 1, .tsval = 1000};
 	const struct holdq_entry *e;
 
 	help_send(f->q, s, START);
@@ -155,8 +154,8 @@ static void test_new_attempt_on_the_same_ports(void **state)
 static void test_nonsense_is_refused(void **state)
 {
 	struct fixture *f = *state;
-	uint8_t frame[SYNHOLD_FRAME_LEN + 1] = { 0 };
-	struct holdq_syn good = { .frame_len = 60, .l3_offset = 14, .l4_offset = 34, .frame = frame }, bad;
+	uint8_t frame[SYNHOLD_FRAME_LEN + 1] = {0};
+	struct holdq_syn good = {.frame_len = 60, .l3_offset = 14, .l4_offset = 34, .frame = frame}, bad;
 
 	bad = good;
 	bad.frame_len = SYNHOLD_FRAME_LEN + 1;
@@ -185,9 +184,9 @@ static const struct schedule {
 	unsigned int n;
 	uint32_t at_ms[12];
 } schedules[] = {
-	{ 11, { 0, 1000, 2000, 3000, 4000, 5000, 7000, 11000, 19000, 35000, 67000 } },
-	{ 7, { 0, 1000, 3000, 7000, 15000, 31000, 63000 } },
-	{ 11, { 0, 1018, 2042, 3066, 4090, 5114, 7130, 11290, 19482, 35610, 69658 } },
+	{11, {0, 1000, 2000, 3000, 4000, 5000, 7000, 11000, 19000, 35000, 67000}},
+	{7, {0, 1000, 3000, 7000, 15000, 31000, 63000}},
+	{11, {0, 1018, 2042, 3066, 4090, 5114, 7130, 11290, 19482, 35610, 69658}},
 };
 
 /*
@@ -196,7 +195,7 @@ static const struct schedule {
  */
 static uint64_t play(struct fixture *f, const struct schedule *s, unsigned int n, uint64_t until_ns)
 {
-	struct help_syn syn = { .id = 5, .source = 5 };
+	struct help_syn syn = {.id = 5, .source = 5};
 	uint64_t now, next = START;
 	unsigned int sent = 0;
 
@@ -257,7 +256,7 @@ static void test_client_that_left_goes(void **state)
 static void test_next_skips_the_gone(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .id = 1, .source = 1 };
+	struct help_syn s = {.id = 1, .source = 1};
 
 	help_send(f->q, s, START);
 	s.id = 2;
@@ -272,7 +271,7 @@ static void test_next_skips_the_gone(void **state)
 static void test_hold_time(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .id = 1, .source = 1 };
+	struct help_syn s = {.id = 1, .source = 1};
 
 	help_send(f->q, s, START);
 	help_send(f->q, s, START + SECOND);
@@ -322,7 +321,7 @@ static void test_newest_share_beyond(void **state)
 
 static void test_shares_of_the_order_law(void **state)
 {
-	static const uint8_t percent[] = { 0, 1, 50, 99, 100 };
+	static const uint8_t percent[] = {0, 1, 50, 99, 100};
 	struct fixture *f = *state;
 	unsigned int i, k, newest;
 
@@ -385,7 +384,7 @@ static void test_wait_is_reported(void **state)
 static void test_source_cap(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .source = 1 };
+	struct help_syn s = {.source = 1};
 
 	f->cfg.source_max = 3;
 	configure(f);
@@ -395,9 +394,8 @@ static void test_source_cap(void **state)
 	assert_int_equal(holdq_counters(f->q)->discarded[SYNHOLD_DISCARD_SOURCE_CAP], 1);
 	help_check_invariant(f->q);
 	/* Others are not concerned, nor are retransmissions. */
-	assert_int_equal(help_send(f->q, (struct help_syn){ .id = 9, .source = 2 }, START), HOLDQ_ENTERED);
-	assert_int_equal(help_send(f->q, (struct help_syn){ .id = 2, .source = 1 }, START + MS),
-			 HOLDQ_REFRESHED);
+	assert_int_equal(help_send(f->q, (struct help_syn){.id = 9, .source = 2}, START), HOLDQ_ENTERED);
+	assert_int_equal(help_send(f->q, (struct help_syn){.id = 2, .source = 1}, START + MS), HOLDQ_REFRESHED);
 	/* A client that left holds no place against its neighbours. */
 	assert_int_equal(help_send(f->q, s, START + 1301 * MS), HOLDQ_ENTERED);
 	assert_null(help_find(f->q, 0));
@@ -414,7 +412,7 @@ static void test_source_cap(void **state)
 static void test_full(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { 0 };
+	struct help_syn s = {0};
 
 	f->cfg.max = 10;
 	f->cfg.source_max = 10;
@@ -434,7 +432,7 @@ static void test_memory_bound_and_give_back(void **state)
 {
 	struct fixture *f = *state;
 	struct holdq *other = holdq_new(f->mem, &f->cfg, help_seed, NULL, NULL);
-	struct help_syn s = { 0 };
+	struct help_syn s = {0};
 	uint64_t full;
 	uint32_t n;
 
@@ -470,7 +468,7 @@ static void test_memory_bound_and_give_back(void **state)
 static void test_default_budget_holds_a_full_queue(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { 0 };
+	struct help_syn s = {0};
 
 	for (s.id = 0; s.id < 65536; s.id++) {
 		s.source = s.id;
@@ -527,7 +525,7 @@ static void test_weight_follows_the_retransmission(void **state)
 	struct help_syn s;
 
 	fill(f, 0, 10, START, MS, 1);
-	s = (struct help_syn){ .id = 7, .source = 7, .weight = 128 };
+	s = (struct help_syn){.id = 7, .source = 7, .weight = 128};
 	assert_int_equal(help_send(f->q, s, START + 2500 * MS), HOLDQ_REFRESHED);
 	assert_int_equal(help_find(f->q, 7)->weight, 128);
 	f->cfg.oldest_until_ns = 10 * SECOND;
@@ -539,7 +537,7 @@ static void test_defer(void **state)
 {
 	struct fixture *f = *state;
 	struct holdq_entry *e;
-	struct help_syn s = { .wait = HOLDQ_WAIT_SOURCE };
+	struct help_syn s = {.wait = HOLDQ_WAIT_SOURCE};
 
 	/* Three of source 1, two of source 2, arriving alternately. */
 	for (s.id = 0; s.id < 5; s.id++) {
@@ -589,7 +587,7 @@ static void test_source_class_and_main_queue_share(void **state)
 	uint64_t now = START + 1500 * MS;
 	struct holdq_entry *e;
 	unsigned int from_source = 0, i;
-	struct help_syn s = { .wait = HOLDQ_WAIT_SOURCE };
+	struct help_syn s = {.wait = HOLDQ_WAIT_SOURCE};
 
 	fill(f, 0, 900, START, 0, 1);
 	for (s.id = 1000; s.id < 1100; s.id++) {
@@ -608,7 +606,7 @@ static void test_source_class_and_main_queue_share(void **state)
 static void test_share(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .wait = HOLDQ_WAIT_SHARE };
+	struct help_syn s = {.wait = HOLDQ_WAIT_SHARE};
 
 	for (s.id = 0; s.id < 16; s.id++) {
 		s.source = s.id;
@@ -633,7 +631,7 @@ static void test_share(void **state)
 static void test_reclass_closed(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { .wait = HOLDQ_WAIT_CLOSED };
+	struct help_syn s = {.wait = HOLDQ_WAIT_CLOSED};
 
 	for (s.id = 0; s.id < 10; s.id++)
 		help_send(f->q, s, START + s.id * MS);
@@ -653,7 +651,7 @@ static void test_reclass_closed(void **state)
 static void test_sweep_is_bounded(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { 0 };
+	struct help_syn s = {0};
 
 	for (s.id = 0; s.id < 1000; s.id++)
 		help_send(f->q, s, START + s.id * MS);
@@ -685,15 +683,15 @@ static int count_entry(void *ctx, const struct holdq_entry *e)
 static void test_listing(void **state)
 {
 	struct fixture *f = *state;
-	struct holdq_source_info seen[3] = { 0 };
-	struct help_syn s = { 0 };
+	struct holdq_source_info seen[3] = {0};
+	struct help_syn s = {0};
 	uint32_t expected = 1;
 
 	for (s.id = 0; s.id < 30; s.id++) {
 		s.source = s.id % 3;
 		help_send(f->q, s, START + s.id * MS);
 	}
-	help_send(f->q, (struct help_syn){ .id = 4, .source = 1 }, START + 100 * MS);
+	help_send(f->q, (struct help_syn){.id = 4, .source = 1}, START + 100 * MS);
 	holdq_release(f->q, help_find(f->q, 0), START + 100 * MS);
 	assert_int_equal(holdq_counters(f->q)->sources, 3);
 	assert_int_equal(holdq_each_source(f->q, count_source, seen), 0);
@@ -715,8 +713,8 @@ static void test_listing(void **state)
 static void test_nat_neutral(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t waits[2] = { 0 }, now = START + SECOND;
-	struct help_syn s = { 0 };
+	uint64_t waits[2] = {0}, now = START + SECOND;
+	struct help_syn s = {0};
 	struct holdq_entry *e;
 	unsigned int nat;
 
@@ -740,7 +738,7 @@ static void test_nat_neutral(void **state)
 static void test_a_million_operations(void **state)
 {
 	struct fixture *f = *state;
-	struct help_syn s = { 0 };
+	struct help_syn s = {0};
 	struct timespec before, after;
 	struct holdq_entry *e;
 	uint64_t now = START;

@@ -450,7 +450,7 @@ static uint8_t random_wait(void)
 
 static struct help_syn random_syn(void)
 {
-	static const uint16_t weights[] = { 0, 1, 1, 1, 1, 1, 2, 7, 128, 65535 };
+	static const uint16_t weights[] = {0, 1, 1, 1, 1, 1, 2, 7, 128, 65535};
 	struct help_syn s;
 
 	/* The youngest ids retransmit most, as in life. */
@@ -538,7 +538,7 @@ static void do_remove_any(struct holdq *q, uint64_t now)
 
 static void do_configure(struct holdq *q)
 {
-	static const uint64_t hold_times[] = { 0, 0, 0, 700 * MS, 4 * SECOND };
+	static const uint64_t hold_times[] = {0, 0, 0, 700 * MS, 4 * SECOND};
 
 	m.cfg.max = MAX / 2 + rnd(MAX / 2) + 1;
 	m.cfg.source_max = 1 + rnd(80);
@@ -595,7 +595,7 @@ static void do_anything(struct holdq *q, uint64_t now, uint32_t op)
 
 static void test_random_operations(void **state)
 {
-	static const struct holdq_ops ops = { .discarded = on_discard };
+	static const struct holdq_ops ops = {.discarded = on_discard};
 	struct holdq_memory *mem = holdq_memory_new(HOLDQ_MEMORY_DEFAULT_BYTES);
 	uint64_t now = START;
 	struct holdq *q;

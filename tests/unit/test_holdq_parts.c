@@ -39,8 +39,7 @@ static void walk_tree(const struct treap_node *node, unsigned int depth, struct 
 		return;
 	w->depth = depth > w->depth ? depth : w->depth;
 	walk_tree(node->left, depth + 1, w);
-	assert_true(!w->last || w->last->key < node->key ||
-		    (w->last->key == node->key && w->last->seq < node->seq));
+	assert_true(!w->last || w->last->key < node->key || (w->last->key == node->key && w->last->seq < node->seq));
 	assert_true(!node->left || node->left->priority <= node->priority);
 	assert_true(!node->right || node->right->priority <= node->priority);
 	w->last = node;
@@ -51,14 +50,14 @@ static void walk_tree(const struct treap_node *node, unsigned int depth, struct 
 static void test_treap_stays_flat(void **state)
 {
 	struct treap_node *nodes = calloc(NODES, sizeof(*nodes)), *root = NULL;
-	struct walk w = { 0 };
+	struct walk w = {0};
 	uint32_t i;
 
 	(void)state;
 	assert_non_null(nodes);
 	/* In order, with many equal keys: what kills a plain tree. */
 	for (i = 0; i < NODES; i++) {
-		nodes[i] = (struct treap_node){ .key = i / 100, .seq = i, .priority = rnd() };
+		nodes[i] = (struct treap_node){.key = i / 100, .seq = i, .priority = rnd()};
 		treap_insert(&root, &nodes[i]);
 	}
 	walk_tree(root, 1, &w);
@@ -68,7 +67,7 @@ static void test_treap_stays_flat(void **state)
 		if (i % 5)
 			treap_remove(&root, &nodes[i]);
 	}
-	w = (struct walk){ 0 };
+	w = (struct walk){0};
 	walk_tree(root, 1, &w);
 	assert_int_equal(w.count, NODES / 5 + 1);
 	assert_true(w.depth < 60);
@@ -82,8 +81,8 @@ static void test_treap_stays_flat(void **state)
 
 static void test_hash_table_grows_and_goes(void **state)
 {
-	struct budget budget = { .limit_bytes = 1 << 20 };
-	struct hashindex index = { 0 };
+	struct budget budget = {.limit_bytes = 1 << 20};
+	struct hashindex index = {0};
 	struct hashindex_link *links = calloc(NODES, sizeof(*links)), *link;
 	uint32_t i, longest = 0, n;
 
@@ -113,8 +112,8 @@ static void test_hash_table_grows_and_goes(void **state)
 
 static void test_hash_table_works_without_room_to_grow(void **state)
 {
-	struct budget budget = { .limit_bytes = 4096 };
-	struct hashindex index = { 0 };
+	struct budget budget = {.limit_bytes = 4096};
+	struct hashindex index = {0};
 	struct hashindex_link links[2000], *link;
 	uint32_t i;
 
@@ -139,7 +138,7 @@ static void test_hash_table_works_without_room_to_grow(void **state)
 
 static void test_slabs_come_and_go(void **state)
 {
-	struct budget budget = { .limit_bytes = 4 * POOL_SLAB_BYTES };
+	struct budget budget = {.limit_bytes = 4 * POOL_SLAB_BYTES};
 	struct pool pool;
 	void *object[4 * POOL_SLAB_BYTES / 400];
 	uint32_t n = 0, i;
@@ -166,8 +165,8 @@ static void test_slabs_come_and_go(void **state)
 /* A key makes a difference, and so does each bit of a connection, by about half of the bits of the hash. */
 static void test_tuple_hash_spreads(void **state)
 {
-	static const uint64_t keys[2][2] = { { 1, 2 }, { 1, 3 } };
-	struct synhold_tuple tuple = { .sport = 1 };
+	static const uint64_t keys[2][2] = {{1, 2}, {1, 3}};
+	struct synhold_tuple tuple = {.sport = 1};
 	uint64_t base = tuplehash(&tuple, keys[0]);
 	unsigned int bit, changed, sum = 0;
 

@@ -28,21 +28,24 @@ static void print_head(const struct snapshot *snap)
 	if (snap->bypass_until_ns == SYNHOLD_FOREVER)
 		printf(", BYPASS is on: everything passes");
 	else if (snap->bypass_until_ns)
-		printf(", BYPASS is on for %.0f s: everything passes", (double)(snap->bypass_until_ns - snap->now_ns) / 1e9);
+		printf(", BYPASS is on for %.0f s: everything passes",
+		       (double)(snap->bypass_until_ns - snap->now_ns) / 1e9);
 	if (snap->confirm_deadline_ns > snap->now_ns)
-		printf(", a change waits %.0f s for synhold confirm", (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9);
+		printf(", a change waits %.0f s for synhold confirm",
+		       (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9);
 	printf("\n");
 	for (unsigned int i = 0; i < snap->interface_count; i++)
-		printf("interface %s (%s%s)\n", snap->interface[i].name, snap->interface[i].generic ? "generic" : "native",
-		       snap->interface[i].present ? "" : ", gone");
+		printf("interface %s (%s%s)\n", snap->interface[i].name,
+		       snap->interface[i].generic ? "generic" : "native", snap->interface[i].present ? "" : ", gone");
 	if (snap->global.global_rate_pps)
 		printf("global rate %s SYN/s\n", units_format_count(text, sizeof(text), snap->global.global_rate_pps));
 }
 
 static int print_services(const struct snapshot *snap, const char *service)
 {
-	static const char *const columns[] = {"SERVICE", "STATE", ">WINDOW", ">INFLIGHT", ">WAITING", ">RATE", ">SEEN", ">ADMITTED", ">HELD",
-					      ">DROPPED", ">REJECTED", ">FIRST BYTE p50", ">p99", NULL};
+	static const char *const columns[] = {"SERVICE",   "STATE",           ">WINDOW",   ">INFLIGHT", ">WAITING",
+					      ">RATE",     ">SEEN",           ">ADMITTED", ">HELD",     ">DROPPED",
+					      ">REJECTED", ">FIRST BYTE p50", ">p99",      NULL};
 	struct libscols_table *table = table_new(columns);
 	int rows = 0;
 
@@ -61,7 +64,8 @@ static int print_services(const struct snapshot *snap, const char *service)
 		table_cell(line, 2, "%s", export_window_text(svc, text, sizeof(text)));
 		table_cell(line, 3, "%" PRIi64, svc->inflight);
 		table_cell(line, 4, "%u", svc->runtime.held);
-		table_cell(line, 5, "%s", svc->policy.rate_pps ? units_format_count(text, sizeof(text), svc->policy.rate_pps) : "");
+		table_cell(line, 5, "%s",
+			   svc->policy.rate_pps ? units_format_count(text, sizeof(text), svc->policy.rate_pps) : "");
 		table_cell(line, 6, "%llu", svc->count.seen);
 		for (unsigned int v = 0; v < SYNHOLD_VERDICT_COUNT; v++)
 			table_cell(line, 7 + v, "%llu", svc->count.verdict[v]);
@@ -103,17 +107,21 @@ static void print_detail(const struct snapshot_service *svc)
 			printf("set: %s=%s\n", key->name, keys_format(key, pol, NULL, text, sizeof(text)));
 	if (pol->ramp_over_ns || pol->share_ppm < 1000000)
 		printf("share in force: %.1f%% of the sources%s\n", (double)ramp_in_force(pol, &svc->runtime) / 1e4,
-		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" : pol->ramp_over_ns ? ", by ramp" : "");
+		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" :
+		       pol->ramp_over_ns                                 ? ", by ramp" :
+									   "");
 	print_counts("over a limit: ", svc->count.over_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
 	print_counts("would be over: ", svc->count.would_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
-	printf("held: entered %llu, released %llu, waiting %u\n", svc->tally.entered, svc->tally.released, svc->runtime.held);
+	printf("held: entered %llu, released %llu, waiting %u\n", svc->tally.entered, svc->tally.released,
+	       svc->runtime.held);
 	print_counts("discarded: ", svc->tally.discarded, SYNHOLD_DISCARD_COUNT, snapshot_discard_name);
 	printf("handshakes: started %llu", svc->count.started);
 	for (unsigned int i = 0; i < SYNHOLD_OUTCOME_COUNT; i++)
 		printf(", %s %llu", snapshot_outcome_name(i), svc->count.outcome[i]);
 	printf("\n");
 	if (svc->listeners > 0)
-		printf("accept queue: %u of %u (%d listeners)\n", svc->accept_queue, svc->accept_queue_max, svc->listeners);
+		printf("accept queue: %u of %u (%d listeners)\n", svc->accept_queue, svc->accept_queue_max,
+		       svc->listeners);
 	if (svc->suspended)
 		printf("window suspended: nothing was ever seen leaving the port, so settlements cannot be seen\n");
 }

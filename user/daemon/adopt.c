@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What an earlier daemon left: held SYNs died with it. Their marks go, and their number is made good in the counters. */
+/* What an earlier daemon left: held SYNs died with it. Their marks go, and their number is made good in the counters.
+ */
 #include <bpf/bpf.h>
 #include <stdlib.h>
 
@@ -41,6 +42,7 @@ void adopt_state(struct daemon *d)
 		d->inst->runtime[id].queued = d->inst->runtime[id].held = d->inst->runtime[id].hold_full = 0;
 	}
 	if (lost || count)
-		log_line(LOG_LEVEL_WARNING, "%llu SYNs were held by an earlier daemon that ended; their clients will send them again",
+		log_line(LOG_LEVEL_WARNING,
+			 "%llu SYNs were held by an earlier daemon that ended; their clients will send them again",
 			 (unsigned long long)lost);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The control socket: one line of JSON in, one out, and the connection is closed. It only answers questions: what changes policy goes through the maps.
+ * The control socket: one line of JSON in, one out, and the connection is closed. It only answers questions: what
+ * changes policy goes through the maps.
  */
 #include <errno.h>
 #include <event2/buffer.h>
@@ -58,7 +59,8 @@ static int by_count(const void *a, const void *b)
 static void source_text(const struct service *svc, const struct synhold_tuple *tuple, char *text, size_t size)
 {
 	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-	unsigned int bits = memcmp(tuple->saddr, mapped, sizeof(mapped)) ? svc->policy.source_prefix6 : svc->policy.source_prefix4 + 96U;
+	unsigned int bits = memcmp(tuple->saddr, mapped, sizeof(mapped)) ? svc->policy.source_prefix6 :
+									   svc->policy.source_prefix4 + 96U;
 	uint8_t addr[16];
 
 	for (unsigned int i = 0; i < 16; i++) {
@@ -84,9 +86,10 @@ static json_t *answer_held(struct service *svc)
 		char text[64];
 
 		source_text(svc, &list.info[i].oldest->tuple, text, sizeof(text));
-		json_array_append_new(sources, json_pack("{s:s,s:i,s:f,s:I}", "source", text, "count", (int)list.info[i].count,
-							 "oldest_seconds", (double)(now_ns - list.info[i].oldest_ns) / 1e9, "attempts",
-							 (json_int_t)list.info[i].attempts));
+		json_array_append_new(sources,
+				      json_pack("{s:s,s:i,s:f,s:I}", "source", text, "count", (int)list.info[i].count,
+						"oldest_seconds", (double)(now_ns - list.info[i].oldest_ns) / 1e9,
+						"attempts", (json_int_t)list.info[i].attempts));
 	}
 	free(list.info);
 	return json_pack("{s:o,s:i}", "sources", sources, "total", (int)total);
@@ -98,13 +101,14 @@ static json_t *answer_explain(struct service *svc)
 
 	control_explain(&svc->control, &e);
 	return json_pack("{s:s,s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:b,s:s,s:f,s:i,s:i,s:f}", "state",
-			 control_state_name(e.state), "window", (int)e.window, "ceiling", (int)e.ceiling_pps, "peak_inflight",
-			 (int)e.peak_inflight, "settled_per_second", e.settled_pps, "rtt_seconds", (double)e.rtt_ns / 1e9,
-			 "server_delay_seconds", (double)e.delay_ns / 1e9, "base_delay_seconds", (double)e.base_ns / 1e9,
-			 "goal_delay_seconds", (double)e.goal_ns / 1e9, "target_delay_seconds", (double)e.target_ns / 1e9,
-			 "quiet_seconds", (double)e.quiet_ns / 1e9, "pressure", e.pressure, "pressure_name", e.pressure_name,
-			 "slot_life_seconds", (double)e.expire_ns / 1e9, "changed", e.last.changed, "last_signal", e.last.name,
-			 "last_value", e.last.value, "last_from", (int)e.last.from, "last_to", (int)e.last.to, "last_age_seconds",
+			 control_state_name(e.state), "window", (int)e.window, "ceiling", (int)e.ceiling_pps,
+			 "peak_inflight", (int)e.peak_inflight, "settled_per_second", e.settled_pps, "rtt_seconds",
+			 (double)e.rtt_ns / 1e9, "server_delay_seconds", (double)e.delay_ns / 1e9, "base_delay_seconds",
+			 (double)e.base_ns / 1e9, "goal_delay_seconds", (double)e.goal_ns / 1e9, "target_delay_seconds",
+			 (double)e.target_ns / 1e9, "quiet_seconds", (double)e.quiet_ns / 1e9, "pressure", e.pressure,
+			 "pressure_name", e.pressure_name, "slot_life_seconds", (double)e.expire_ns / 1e9, "changed",
+			 e.last.changed, "last_signal", e.last.name, "last_value", e.last.value, "last_from",
+			 (int)e.last.from, "last_to", (int)e.last.to, "last_age_seconds",
 			 e.last_ns ? (double)(instance_now_ns() - e.last_ns) / 1e9 : -1.0);
 }
 
@@ -198,7 +202,8 @@ int answer_init(struct daemon *d, struct error *err)
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	mode_t before;
 
-	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", d->inst->run_dir) >= (int)sizeof(addr.sun_path))
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", d->inst->run_dir) >=
+	    (int)sizeof(addr.sun_path))
 		return error_set(err, -ENAMETOOLONG, "%s/control.sock: the path is too long", d->inst->run_dir);
 	unlink(addr.sun_path);
 	before = umask(0117);

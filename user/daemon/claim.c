@@ -35,7 +35,8 @@ int daemon_claim(struct instance *inst, int *fd, struct error *err)
 			text[0] = '\0';
 		text[strcspn(text, "\n")] = '\0';
 		close(file);
-		error_set(err, code, "instance '%s' has a daemon already, pid %s", inst->name, text[0] ? text : "unknown");
+		error_set(err, code, "instance '%s' has a daemon already, pid %s", inst->name,
+			  text[0] ? text : "unknown");
 		return error_hint(err, code, "change it with synhold set, or end it with kill %s", text);
 	}
 	if (ftruncate(file, 0) || dprintf(file, "%d\n", getpid()) < 0) {
@@ -53,7 +54,8 @@ int daemon_ask(const struct instance *inst, const char *request, char **answer)
 	char *text = NULL;
 	int fd, ret = 0;
 
-	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", inst->run_dir) >= (int)sizeof(addr.sun_path))
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", inst->run_dir) >=
+	    (int)sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

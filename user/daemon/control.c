@@ -10,7 +10,7 @@
 
 #include "daemon/control_parts.h"
 
-#define CONTROL_STEP 0.10		/* smaller moves stay inside */
+#define CONTROL_STEP 0.10               /* smaller moves stay inside */
 #define CONTROL_BITING_NS 1000000000ULL /* a limit that bit this recently counts as biting */
 
 static int control_check_policy(const struct control_policy *policy)
@@ -24,8 +24,8 @@ static int control_check_policy(const struct control_policy *policy)
 	return 0;
 }
 
-int control_init(struct control *control, const struct control_policy *policy, uint64_t now_ns,
-		 uint32_t window, uint64_t expire_ns)
+int control_init(struct control *control, const struct control_policy *policy, uint64_t now_ns, uint32_t window,
+		 uint64_t expire_ns)
 {
 	int err = control_check_policy(policy);
 
@@ -100,8 +100,7 @@ static void control_state_set(struct control *control, bool biting)
 }
 
 /* The window in force follows the exact one in steps worth a log line. */
-static void control_publish(struct control *control, uint64_t now_ns, double bound,
-			    struct control_change *change)
+static void control_publish(struct control *control, uint64_t now_ns, double bound, struct control_change *change)
 {
 	double window = control_window_bound(control, fmin(control->window, bound));
 	uint32_t out = control->out;
@@ -140,8 +139,7 @@ int control_tick(struct control *control, const struct control_input *input, str
 	if (input->now_ns <= control->last_tick_ns || input->pressures > CONTROL_SIGNALS)
 		return -EINVAL;
 	dt_ns = (double)(input->now_ns - control->last_tick_ns);
-	control->limited =
-		input->window_limited || (input->held && control->out && input->inflight >= control->out);
+	control->limited = input->window_limited || (input->held && control->out && input->inflight >= control->out);
 	if (control->limited)
 		control->last_limited_ns = input->now_ns;
 	biting = control->last_limited_ns && input->now_ns - control->last_limited_ns < CONTROL_BITING_NS;

@@ -15,19 +15,19 @@
 #include <synhold/abi.h>
 
 #define CONTROL_TICK_NS 100000000ULL /* how often control_tick() wants to be called; 50 to 500 ms work */
-#define CONTROL_WINDOW_START 64	     /* window before anything is known of the server */
-#define CONTROL_SIGNALS 8	     /* pressure signals of one tick */
-#define CONTROL_HISTORY 128	     /* ticks of past windows: longer than a slot can live */
-#define CONTROL_SECONDS 32	     /* seconds of past settlement rates, for the ceiling */
+#define CONTROL_WINDOW_START 64      /* window before anything is known of the server */
+#define CONTROL_SIGNALS 8            /* pressure signals of one tick */
+#define CONTROL_HISTORY 128          /* ticks of past windows: longer than a slot can live */
+#define CONTROL_SECONDS 32           /* seconds of past settlement rates, for the ceiling */
 
 /* Why a limit moved. The index of tally.window_up/window_down; control_signal_name() gives the label. */
 enum control_signal {
 	CONTROL_SIGNAL_FIRST_BYTE,   /* the server's delay to its first byte */
-	CONTROL_SIGNAL_STALL,	     /* the window is full and nothing settles */
+	CONTROL_SIGNAL_STALL,        /* the window is full and nothing settles */
 	CONTROL_SIGNAL_ACCEPT_QUEUE, /* the listener's queue overflowed */
-	CONTROL_SIGNAL_DEMAND,	     /* room kept above calm traffic */
+	CONTROL_SIGNAL_DEMAND,       /* room kept above calm traffic */
 	CONTROL_SIGNAL_PRESSURE,     /* a pressure signal; the change carries its name */
-	CONTROL_SIGNAL_POLICY,	     /* the operator changed the bounds */
+	CONTROL_SIGNAL_POLICY,       /* the operator changed the bounds */
 	CONTROL_SIGNAL_COUNT
 };
 _Static_assert(CONTROL_SIGNAL_COUNT <= 8, "struct synhold_tally has room for eight signals");
@@ -35,15 +35,15 @@ _Static_assert(CONTROL_SIGNAL_COUNT <= 8, "struct synhold_tally has room for eig
 struct control_policy {
 	uint32_t window_min;
 	uint32_t window_max;
-	uint32_t window;	  /* of mode fixed */
-	uint8_t window_mode;	  /* enum synhold_window_mode */
+	uint32_t window;          /* of mode fixed */
+	uint8_t window_mode;      /* enum synhold_window_mode */
 	uint64_t target_delay_ns; /* of the server's own delay */
 };
 
 /* Something behind accept() that reports its load: PSI of the service's cgroup, the application itself. */
 struct control_pressure {
 	const char *name; /* read during the call only; at most SYNHOLD_NAME_LEN - 1 characters are kept */
-	double ratio;	  /* value / target: above 1 is too much */
+	double ratio;     /* value / target: above 1 is too much */
 	/*
 	 * An alarm only stops growth and never cuts. For signals that read high on a healthy server at full
 	 * speed (PSI cpu): with those, cutting until they fall would waste capacity.
@@ -81,7 +81,7 @@ struct control_input {
 	int64_t accept_queue;
 	int64_t accept_queue_max;
 	uint64_t listen_overflows; /* since the last tick; this service's listener only */
-	unsigned int pressures;	   /* entries used, at most CONTROL_SIGNALS */
+	unsigned int pressures;    /* entries used, at most CONTROL_SIGNALS */
 	struct control_pressure pressure[CONTROL_SIGNALS];
 };
 
@@ -90,8 +90,8 @@ struct control_change {
 	bool changed;
 	enum control_signal signal;
 	char name[SYNHOLD_NAME_LEN]; /* what to print: the signal's label, or the pressure's own name */
-	double value;		     /* the signal's: ns of delay or of quiet, overflows, in flight, ratio */
-	uint32_t from;		     /* 0 = none (no limit) */
+	double value;                /* the signal's: ns of delay or of quiet, overflows, in flight, ratio */
+	uint32_t from;               /* 0 = none (no limit) */
 	uint32_t to;
 };
 
@@ -99,7 +99,7 @@ struct control_output {
 	uint32_t window;      /* handshakes in flight allowed; 0 = no window (policy says none) */
 	uint32_t ceiling_pps; /* handshakes started per second allowed, beside the policy's rate; 0 = none */
 	uint64_t expire_ns;   /* life of a slot, 1 to 10 s */
-	bool cold;	      /* nothing is known yet of what the server can do */
+	bool cold;            /* nothing is known yet of what the server can do */
 	struct control_change window_change;
 	struct control_change ceiling_change;
 };
@@ -141,8 +141,8 @@ struct control; /* below; its fields are private to control*.c */
  * Start a controller. `window` and `expire_ns`: what is pinned from an earlier daemon, 0 = start cold.
  * -EINVAL: window_min is 0 or above window_max, a fixed window of 0, target delay of 0, unknown mode.
  */
-int control_init(struct control *control, const struct control_policy *policy, uint64_t now_ns,
-		 uint32_t window, uint64_t expire_ns);
+int control_init(struct control *control, const struct control_policy *policy, uint64_t now_ns, uint32_t window,
+		 uint64_t expire_ns);
 
 /* New bounds; what was learned stays. Errors as control_init(), nothing changed then. */
 int control_set_policy(struct control *control, const struct control_policy *policy);
@@ -193,20 +193,20 @@ struct control_trial {
 
 /* Smoothed view of the server (control_delay.c). */
 struct control_server {
-	double rate;	 /* the server's pace, per second */
+	double rate;     /* the server's pace, per second */
 	double delay_ns; /* server's delay */
 	double rtt_ns;
-	double base_ns;	  /* 0 = not known */
-	double ahead;	  /* served while the newest samples waited */
-	double window;	  /* in force when they were let in */
+	double base_ns;   /* 0 = not known */
+	double ahead;     /* served while the newest samples waited */
+	double window;    /* in force when they were let in */
 	double tick_rate; /* as rate and delay_ns, not smoothed */
 	double tick_delay_ns;
 	double quick_delay_ns; /* lightly smoothed */
 	double quick_ahead;
-	double weight;	   /* samples behind the values above */
+	double weight;     /* samples behind the values above */
 	double mu_peak[3]; /* settlements per second: highest tick of this and of the last two seconds */
-	double mu;	   /* the same, smoothed, while the window limits */
-	double mu_best;	   /* its highest, until a raise has shown that it cannot be had again */
+	double mu;         /* the same, smoothed, while the window limits */
+	double mu_best;    /* its highest, until a raise has shown that it cannot be had again */
 	double mu_best_window;
 	double expired; /* per second, smoothed; so is the next */
 	double abandoned;
@@ -227,17 +227,17 @@ struct control_server {
 
 /* Pressure loop (control_ceiling.c). */
 struct control_slow {
-	double ceiling;		      /* 0 = none */
-	double threshold;	      /* where it tripped, remembered */
-	double below;		      /* no limit has been seen below this */
-	double growth;		      /* a second, above the threshold */
+	double ceiling;               /* 0 = none */
+	double threshold;             /* where it tripped, remembered */
+	double below;                 /* no limit has been seen below this */
+	double growth;                /* a second, above the threshold */
 	double rate[CONTROL_SECONDS]; /* served in each of the last seconds */
 	unsigned int rates;
 	double settled; /* of the running second; so are sum, ticks, worst */
 	double sum;
 	unsigned int ticks;
 	double worst;
-	double before;	 /* pressure a second ago */
+	double before;   /* pressure a second ago */
 	double pressure; /* mean of the last second's highest ratios */
 	char name[SYNHOLD_NAME_LEN];
 	uint64_t next_ns;
@@ -266,14 +266,14 @@ struct control {
 	uint64_t last_inflight;
 	uint64_t stall_step_ns;
 	uint64_t no_growth_ns;
-	bool over;	    /* the delay is over the goal */
+	bool over;          /* the delay is over the goal */
 	uint64_t cut_ns;    /* last cut for the delay, or when it got over the goal */
 	uint64_t raised_ns; /* end of a raise that tests the delay */
 	double raise_wait_ns;
 	double queue_cap; /* more than this overflowed the accept queue; 0 = not seen */
 	uint64_t calm_ns; /* when the window last kept something back */
-	double window;	  /* exact; `out` is the one in force, moved in steps worth telling */
-	double learned;	  /* the window when it last limited */
+	double window;    /* exact; `out` is the one in force, moved in steps worth telling */
+	double learned;   /* the window when it last limited */
 	uint32_t out;
 	enum control_signal why;
 	double why_value;

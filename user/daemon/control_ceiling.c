@@ -113,8 +113,7 @@ static void ceiling_second(struct control *control, const struct control_input *
 			return;
 		/* Pending work has all been done by now, so what came in since the start is what was served.
 		 */
-		episode = ceiling_mean(slow,
-				       (unsigned int)((now_ns - slow->episode_ns) / CEILING_SECOND_NS) + 1);
+		episode = ceiling_mean(slow, (unsigned int)((now_ns - slow->episode_ns) / CEILING_SECOND_NS) + 1);
 		slow->drain = false;
 		slow->ceiling = fmax(CEILING_MIN_PPS, fmax(0.9 * episode, 0.8 * slow->threshold));
 		slow->below = slow->threshold > 0 ? 0 : 1.5 * slow->ceiling;
@@ -133,15 +132,14 @@ static void ceiling_second(struct control *control, const struct control_input *
 		 * Load that no storm of ours has brought is not cured by turning clients away; and while it
 		 * falls, the last cut was enough.
 		 */
-		if (now_ns >= slow->frozen_ns && served > 0 && (slow->ceiling > 0 || busy) &&
-		    u > 0.95 * before)
+		if (now_ns >= slow->frozen_ns && served > 0 && (slow->ceiling > 0 || busy) && u > 0.95 * before)
 			ceiling_trip(slow, served, now_ns);
 		return;
 	}
 	if (slow->ceiling <= 0 || u >= 0.8 || now_ns < slow->frozen_ns)
 		return;
-	if (now_ns - slow->calm_ns > CEILING_LIFT_NS || (now_ns - slow->trip_ns > 4 * CEILING_FREEZE_NS &&
-							 slow->ceiling > 4 * fmax(served, CEILING_MIN_PPS))) {
+	if (now_ns - slow->calm_ns > CEILING_LIFT_NS ||
+	    (now_ns - slow->trip_ns > 4 * CEILING_FREEZE_NS && slow->ceiling > 4 * fmax(served, CEILING_MIN_PPS))) {
 		slow->ceiling = 0;
 		return;
 	}
@@ -163,8 +161,8 @@ static void ceiling_second(struct control *control, const struct control_input *
 	slow->ceiling *= 1 + growth * control_clamp((0.8 - u) / 0.6, 0, 1);
 }
 
-void control_ceiling_tick(struct control *control, const struct control_input *input, double dt_ns,
-			  bool biting, struct control_change *change)
+void control_ceiling_tick(struct control *control, const struct control_input *input, double dt_ns, bool biting,
+			  struct control_change *change)
 {
 	struct control_slow *slow = &control->slow;
 	double out;

@@ -29,8 +29,8 @@
 #define DELAY_TRIAL_TICKS 4
 #define DELAY_TRIAL_DOWN 0.6
 #define DELAY_TRIAL_UP 1.6
-#define DELAY_SERVED_DOWN                                                                                    \
-	0.7 /* of what was served during one slot time: the half of it may be from before                    \
+#define DELAY_SERVED_DOWN                                                                 \
+	0.7 /* of what was served during one slot time: the half of it may be from before \
 	     */
 #define DELAY_SERVED_UP 1.4
 #define DELAY_FOLLOWS 0.7 /* d ln(time in the slot) / d ln(window): 1 in saturation, 0 without a queue */
@@ -225,8 +225,7 @@ double control_delay_probe(struct control *control, uint64_t now_ns, bool biting
 	double slot = control_delay_slot_ns(control);
 
 	if (server->probe_end_ns > now_ns)
-		return server->idle +
-		       server->rate * (server->rtt_ns + DELAY_PROBE_SHARE * server->base_ns) / 1e9;
+		return server->idle + server->rate * (server->rtt_ns + DELAY_PROBE_SHARE * server->base_ns) / 1e9;
 	if (!delay_unproven(control) || !biting || now_ns < server->probe_next_ns)
 		return control->policy.window_max;
 	server->probes_left--;
@@ -271,8 +270,7 @@ bool control_delay_observe(struct control *control, const struct control_input *
 
 	/* Released to clients that had left, slots pass by the server: what it serves says nothing then. */
 	if (input->abandoned * 10 > input->settled)
-		server->ghosts_ns =
-			input->now_ns + (uint64_t)(control_delay_slot_ns(control) + CONTROL_TICK_NS);
+		server->ghosts_ns = input->now_ns + (uint64_t)(control_delay_slot_ns(control) + CONTROL_TICK_NS);
 	if (!input->delay_count)
 		return false;
 	if (input->has_rtt != server->has_rtt) {
@@ -313,8 +311,7 @@ bool control_delay_observe(struct control *control, const struct control_input *
 			gain = fmax(gain, control_clamp(samples / 4, 0, 1));
 	}
 	server->rate = server->weight > 0 ? server->rate * exp(gain * log(rate / server->rate)) : rate;
-	server->delay_ns =
-		server->weight > 0 ? server->delay_ns + gain * (delay_ns - server->delay_ns) : delay_ns;
+	server->delay_ns = server->weight > 0 ? server->delay_ns + gain * (delay_ns - server->delay_ns) : delay_ns;
 	server->rtt_ns += fmin(gain, 0.2) * (rtt_ns - server->rtt_ns);
 	server->ahead = ahead;
 	server->window = window;

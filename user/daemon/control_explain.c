@@ -7,9 +7,9 @@
 const char *control_signal_name(enum control_signal signal)
 {
 	static const char *const names[CONTROL_SIGNAL_COUNT] = {
-		[CONTROL_SIGNAL_FIRST_BYTE] = "first_byte",	[CONTROL_SIGNAL_STALL] = "stall",
+		[CONTROL_SIGNAL_FIRST_BYTE] = "first_byte",     [CONTROL_SIGNAL_STALL] = "stall",
 		[CONTROL_SIGNAL_ACCEPT_QUEUE] = "accept_queue", [CONTROL_SIGNAL_DEMAND] = "demand",
-		[CONTROL_SIGNAL_PRESSURE] = "pressure",		[CONTROL_SIGNAL_POLICY] = "policy",
+		[CONTROL_SIGNAL_PRESSURE] = "pressure",         [CONTROL_SIGNAL_POLICY] = "policy",
 	};
 
 	return (unsigned int)signal < CONTROL_SIGNAL_COUNT ? names[signal] : "unknown";
@@ -18,9 +18,8 @@ const char *control_signal_name(enum control_signal signal)
 const char *control_state_name(enum control_state state)
 {
 	static const char *const names[CONTROL_STATE_COUNT] = {
-		[CONTROL_STATE_CALM] = "calm",	     [CONTROL_STATE_START] = "start",
-		[CONTROL_STATE_TRACK] = "track",     [CONTROL_STATE_STALL] = "stall",
-		[CONTROL_STATE_CEILING] = "ceiling", [CONTROL_STATE_DRAIN] = "drain",
+		[CONTROL_STATE_CALM] = "calm",   [CONTROL_STATE_START] = "start",     [CONTROL_STATE_TRACK] = "track",
+		[CONTROL_STATE_STALL] = "stall", [CONTROL_STATE_CEILING] = "ceiling", [CONTROL_STATE_DRAIN] = "drain",
 		[CONTROL_STATE_FIXED] = "fixed",
 	};
 

@@ -15,8 +15,7 @@ static inline double control_clamp(double value, double low, double high)
 /* control_window.c: the law. `biting`: the window has kept SYNs back within the last second. */
 
 double control_window_bound(const struct control *control, double window);
-void control_window_tick(struct control *control, const struct control_input *input, double dt_ns,
-			 bool biting);
+void control_window_tick(struct control *control, const struct control_input *input, double dt_ns, bool biting);
 
 /* control_delay.c: the view of the server. */
 
@@ -45,7 +44,7 @@ double control_delay_probe(struct control *control, uint64_t now_ns, bool biting
 void control_delay_forget(struct control *control);
 
 /* control_ceiling.c: the slow loop. `biting`: the window has kept SYNs back within the last second. */
-void control_ceiling_tick(struct control *control, const struct control_input *input, double dt_ns,
-			  bool biting, struct control_change *change);
+void control_ceiling_tick(struct control *control, const struct control_input *input, double dt_ns, bool biting,
+			  struct control_change *change);
 
 #endif

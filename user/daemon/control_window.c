@@ -93,8 +93,7 @@ static double window_guard(const struct control *control)
 {
 	const struct control_server *server = &control->server;
 	double mu = fmax(server->mu_peak[0], fmax(server->mu_peak[1], server->mu_peak[2]));
-	double slot =
-		server->rtt_ns + control_delay_goal_ns(control) + (double)control->policy.target_delay_ns;
+	double slot = server->rtt_ns + control_delay_goal_ns(control) + (double)control->policy.target_delay_ns;
 
 	return mu * slot / 1e9 + 2 * window_others(control);
 }
@@ -119,8 +118,7 @@ static void window_stall(struct control *control, const struct control_input *in
 		return;
 	if (!control->stalled || input->now_ns - control->stall_step_ns >= WINDOW_STALL_STEP_NS) {
 		control->stall_step_ns = input->now_ns;
-		window_move(control, control->window * WINDOW_CUT_MAX, CONTROL_SIGNAL_STALL,
-			    (double)control->quiet_ns);
+		window_move(control, control->window * WINDOW_CUT_MAX, CONTROL_SIGNAL_STALL, (double)control->quiet_ns);
 	}
 	control->stalled = control->known = true;
 }
@@ -166,8 +164,7 @@ static void window_cut(struct control *control, const struct control_input *inpu
 	struct control_server *server = &control->server;
 	double stuck_ns = (double)(input->now_ns - control->cut_ns);
 
-	if (input->now_ns < control->raised_ns &&
-	    server->delay_ns < WINDOW_RAISED_MAX * control_delay_goal_ns(control))
+	if (input->now_ns < control->raised_ns && server->delay_ns < WINDOW_RAISED_MAX * control_delay_goal_ns(control))
 		return;
 	if (window_lost(control, input) && window_raise(control, input))
 		return;
@@ -223,8 +220,7 @@ static void window_follow(struct control *control, const struct control_input *i
 	 * before the server's limit has been seen, its base may not be what the first answers made it look
 	 * like.
 	 */
-	if (fill < 0.3 &&
-	    (!control->known || server->base_ns > 0.5 * (double)control->policy.target_delay_ns))
+	if (fill < 0.3 && (!control->known || server->base_ns > 0.5 * (double)control->policy.target_delay_ns))
 		want = fmax(want, 1.5 * server->window);
 	grow = fill < 0.15 ? 3 : fill < 0.3 || !control->known ? 2 : 1.25;
 	window = fmin(fmin(want, grow * server->window), window_guard(control));
@@ -245,18 +241,17 @@ static void window_knock(struct control *control)
 {
 	const struct control_server *server = &control->server;
 
-	if (!control->limited || control->stalled || server->weight <= 0 ||
-	    control_delay_fill(control) > 0.5 ||
+	if (!control->limited || control->stalled || server->weight <= 0 || control_delay_fill(control) > 0.5 ||
 	    (double)control->quiet_ns < fmax(2 * control_delay_slot_ns(control), 2.0 * CONTROL_TICK_NS))
 		return;
-	window_move(control, control->window + control->policy.window_min, CONTROL_SIGNAL_FIRST_BYTE,
-		    server->delay_ns);
+	window_move(control, control->window + control->policy.window_min, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
 }
 
 /* Calm: room above the traffic, but no more than a burst that the server has been seen to take. */
 static void window_room(struct control *control, const struct control_input *input)
 {
-	/* Until something settles, what is in flight may be what a melted server cannot answer: no demand to make room for. */
+	/* Until something settles, what is in flight may be what a melted server cannot answer: no demand to make room
+	 * for. */
 	bool healthy = control->server.weight > 0 && (double)control->quiet_ns <= WINDOW_STALL_NS &&
 		       control->server.delay_ns <= WINDOW_OVER * control_delay_goal_ns(control);
 	double peak, least = control->known ? control->learned : fmax(control->learned, CONTROL_WINDOW_START);
@@ -279,8 +274,7 @@ static void window_room(struct control *control, const struct control_input *inp
 }
 
 /* The listener's queue is shorter than the delay would allow: remember the window that it could not take. */
-static void window_overflow(struct control *control, const struct control_input *input, double dt_ns,
-			    bool biting)
+static void window_overflow(struct control *control, const struct control_input *input, double dt_ns, bool biting)
 {
 	double let_in = fmin(control->window, fmax(1, (double)input->inflight));
 
@@ -290,8 +284,7 @@ static void window_overflow(struct control *control, const struct control_input 
 	if (!input->listen_overflows || input->now_ns < control->no_growth_ns)
 		return;
 	/* Somebody else's burst, or one we have not let in: nothing a smaller window would help. */
-	if (!biting &&
-	    (input->accept_queue_max <= 0 || input->inflight < (uint64_t)input->accept_queue_max / 2))
+	if (!biting && (input->accept_queue_max <= 0 || input->inflight < (uint64_t)input->accept_queue_max / 2))
 		return;
 	control->no_growth_ns = input->now_ns + WINDOW_OVERFLOW_NS;
 	control->known = true;
@@ -299,8 +292,7 @@ static void window_overflow(struct control *control, const struct control_input 
 	window_move(control, 0.7 * let_in, CONTROL_SIGNAL_ACCEPT_QUEUE, (double)input->listen_overflows);
 }
 
-void control_window_tick(struct control *control, const struct control_input *input, double dt_ns,
-			 bool biting)
+void control_window_tick(struct control *control, const struct control_input *input, double dt_ns, bool biting)
 {
 	bool fresh;
 

@@ -36,12 +36,14 @@ static void notify(const char *state)
 		return;
 	/* never wait for a supervisor that does not read: a release would wait with us */
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&addr,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0 && errno != EAGAIN)
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0 &&
+	    errno != EAGAIN)
 		log_line(LOG_LEVEL_WARNING, "systemd cannot be told '%s': %s", state, strerror(errno));
 	close(fd);
 }
 
-/* The server may eat every core: a released handshake must not wait for it. One real-time priority above none is enough. */
+/* The server may eat every core: a released handshake must not wait for it. One real-time priority above none is
+ * enough. */
 static void raise_priority(void)
 {
 	const struct sched_param param = {.sched_priority = 1};
@@ -49,7 +51,9 @@ static void raise_priority(void)
 	if (!sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &param))
 		return;
 	if (setpriority(PRIO_PROCESS, 0, -20))
-		log_line(LOG_LEVEL_WARNING, "priority cannot be raised (%s): releases may be late while every core is busy", strerror(errno));
+		log_line(LOG_LEVEL_WARNING,
+			 "priority cannot be raised (%s): releases may be late while every core is busy",
+			 strerror(errno));
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *ctx)
@@ -81,7 +85,8 @@ static void on_signal(evutil_socket_t number, short what, void *ctx)
 	}
 	notify("RELOADING=1");
 	if (d->options->reload(d->options->reload_ctx, &err))
-		log_line(LOG_LEVEL_ERROR, "reload failed, nothing changed: %s%s%s", err.message, err.hint[0] ? "; " : "", err.hint);
+		log_line(LOG_LEVEL_ERROR, "reload failed, nothing changed: %s%s%s", err.message,
+			 err.hint[0] ? "; " : "", err.hint);
 	notify("READY=1");
 }
 
@@ -131,7 +136,8 @@ static void stop(struct daemon *d)
 
 		if (!svc->queue)
 			continue;
-		release_flush(svc, d->detached || d->options->detach_on_exit ? SYNHOLD_DISCARD_DETACHED : SYNHOLD_DISCARD_DAEMON_LOST);
+		release_flush(svc, d->detached || d->options->detach_on_exit ? SYNHOLD_DISCARD_DETACHED :
+									       SYNHOLD_DISCARD_DAEMON_LOST);
 		holdq_free(svc->queue);
 	}
 	holdq_memory_free(d->memory);

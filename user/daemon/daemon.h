@@ -6,28 +6,31 @@
 #include "lib/deploy.h"
 
 struct daemon_options {
-	struct instance *inst;   /* open, attached; the policy lock is not held */
+	struct instance *inst; /* open, attached; the policy lock is not held */
 	struct deploy *deploy;
 	const char *config_path; /* NULL: none; SIGHUP reads it again */
 	int detach_on_exit;
 	/*
-	 * Reads the config file again and commits it: given by the command, as the daemon knows policy only through the maps. May be NULL.
+	 * Reads the config file again and commits it: given by the command, as the daemon knows policy only through the
+	 * maps. May be NULL.
 	 */
 	int (*reload)(void *ctx, struct error *err);
 	void *reload_ctx;
 };
 
-/* One daemon of an instance: takes daemon.pid under /run/synhold/INSTANCE/. 0, or -EBUSY naming the pid. The fd stays open in *fd. */
+/* One daemon of an instance: takes daemon.pid under /run/synhold/INSTANCE/. 0, or -EBUSY naming the pid. The fd stays
+ * open in *fd. */
 int daemon_claim(struct instance *inst, int *fd, struct error *err);
 
 /*
- * Runs until SIGTERM or SIGINT, or until the instance is detached; detaching on exit is the caller's. Tells systemd READY=1 when held SYNs are being
- * released. 0 when it was ended, -errno when it could not start.
+ * Runs until SIGTERM or SIGINT, or until the instance is detached; detaching on exit is the caller's. Tells systemd
+ * READY=1 when held SYNs are being released. 0 when it was ended, -errno when it could not start.
  */
 int daemon_run(const struct daemon_options *options, struct error *err);
 
 /*
- * Asks the running daemon: one JSON object out, one back (both as text; the answer is malloc'd). Requests: {"ask":"held","service":NAME},
+ * Asks the running daemon: one JSON object out, one back (both as text; the answer is malloc'd). Requests:
+ * {"ask":"held","service":NAME},
  * {"ask":"ping"}, {"ask":"explain","service":NAME}. 0, -ENOENT (no daemon), -ETIMEDOUT.
  */
 int daemon_ask(const struct instance *inst, const char *request, char **answer);

@@ -18,7 +18,7 @@ struct hashindex_link {
 
 struct hashindex {
 	struct hashindex_link **bucket; /* NULL until first used */
-	uint32_t size;			/* a power of two */
+	uint32_t size;                  /* a power of two */
 	uint32_t count;
 };
 

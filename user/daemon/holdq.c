@@ -108,8 +108,7 @@ static bool holdq_evict(struct holdq *q, uint64_t now_ns)
 	return true;
 }
 
-static struct holdq_item *holdq_lookup(const struct holdq *q, const struct synhold_tuple *tuple,
-				       uint64_t hash)
+static struct holdq_item *holdq_lookup(const struct holdq *q, const struct synhold_tuple *tuple, uint64_t hash)
 {
 	struct hashindex_link *link;
 	struct holdq_item *item;
@@ -211,18 +210,19 @@ static void holdq_enter(struct holdq *q, struct holdq_item *item, struct holdq_s
 	struct holdq_entry *e = &item->entry;
 
 	*item = (struct holdq_item){
-		.entry = {
-			.tuple = syn->tuple,
-			.attempts = 1,
-			.source = syn->source,
-			.first_ns = syn->seen_ns,
-			.share_hash = syn->share_hash,
-			.weight = syn->weight ? syn->weight : 1,
-			.wait = syn->wait,
-		},
+		.entry =
+			{
+				.tuple = syn->tuple,
+				.attempts = 1,
+				.source = syn->source,
+				.first_ns = syn->seen_ns,
+				.share_hash = syn->share_hash,
+				.weight = syn->weight ? syn->weight : 1,
+				.wait = syn->wait,
+			},
 		.link.hash = hash,
-		.order = { .seq = q->seq, .priority = holdq_random(q) },
-		.due = { .seq = q->seq, .priority = holdq_random(q) },
+		.order = {.seq = q->seq, .priority = holdq_random(q)},
+		.due = {.seq = q->seq, .priority = holdq_random(q)},
 	};
 	q->seq++;
 	frame_get_seq(syn->frame, syn->frame_len, syn->l4_offset, &e->seq);
@@ -241,8 +241,8 @@ int holdq_offer(struct holdq *q, const struct holdq_syn *syn, uint64_t now_ns, s
 	struct holdq_source *source;
 	struct holdq_item *item;
 
-	if (syn->frame_len > SYNHOLD_FRAME_LEN || syn->l3_offset > syn->l4_offset ||
-	    syn->l4_offset > syn->frame_len || syn->wait >= HOLDQ_WAIT_COUNT)
+	if (syn->frame_len > SYNHOLD_FRAME_LEN || syn->l3_offset > syn->l4_offset || syn->l4_offset > syn->frame_len ||
+	    syn->wait >= HOLDQ_WAIT_COUNT)
 		return -EINVAL;
 
 	item = holdq_lookup(q, &syn->tuple, hash);
@@ -253,8 +253,7 @@ int holdq_offer(struct holdq *q, const struct holdq_syn *syn, uint64_t now_ns, s
 		return HOLDQ_REFRESHED;
 	}
 
-	while ((source = holdq_source_find(q, syn->source)) &&
-	       source->count >= holdq_source_max(&q->config)) {
+	while ((source = holdq_source_find(q, syn->source)) && source->count >= holdq_source_max(&q->config)) {
 		if (!holdq_item_overdue(source->first, now_ns)) {
 			q->counters.entered++;
 			q->counters.discarded[SYNHOLD_DISCARD_SOURCE_CAP]++;

@@ -56,20 +56,22 @@ enum holdq_result {
 	HOLDQ_ENTERED,
 	HOLDQ_REFRESHED,
 	HOLDQ_SOURCE_CAP, /* refused: its source holds source_max; counts as entered and discarded */
-	HOLDQ_FULL,	  /* refused: max or the memory is used up and no client has left; never entered */
+	HOLDQ_FULL,       /* refused: max or the memory is used up and no client has left; never entered */
 };
 
 struct holdq_config {
-	uint32_t max;		 /* entries of this service */
-	uint32_t source_max;	 /* entries of one source; 0 = max / 16, at least 1 */
+	uint32_t max;        /* entries of this service */
+	uint32_t source_max; /* entries of one source; 0 = max / 16, at least 1 */
 	enum holdq_order order;
-	uint64_t hold_time_ns;	 /* 0 = a SYN whose client is there is never timed out */
-	uint8_t newest_percent;	 /* HOLDQ_MIXED, beyond oldest_until_ns: share of newest-first, 0..100 */
+	uint64_t hold_time_ns;    /* 0 = a SYN whose client is there is never timed out */
+	uint8_t newest_percent;   /* HOLDQ_MIXED, beyond oldest_until_ns: share of newest-first, 0..100 */
 	uint64_t oldest_until_ns; /* oldest first while the oldest live entry waits less than this */
 };
-#define HOLDQ_CONFIG_DEFAULT                                                                             \
-	{ .max = 65536, .source_max = 0, .order = HOLDQ_MIXED, .hold_time_ns = 0, .newest_percent = 85, \
-	  .oldest_until_ns = 2000000000ULL }
+#define HOLDQ_CONFIG_DEFAULT                                                                                  \
+	{                                                                                                     \
+		.max = 65536, .source_max = 0, .order = HOLDQ_MIXED, .hold_time_ns = 0, .newest_percent = 85, \
+		.oldest_until_ns = 2000000000ULL                                                              \
+	}
 
 /* One SYN as it came off the wire. */
 struct holdq_syn {
@@ -77,11 +79,11 @@ struct holdq_syn {
 	uint64_t source;     /* keyed hash of the aggregated source */
 	uint32_t share_hash; /* in the share while below its threshold of 2^32 */
 	uint32_t ifindex;
-	uint8_t wait;	     /* enum holdq_wait */
+	uint8_t wait; /* enum holdq_wait */
 	uint8_t l3_offset;
 	uint8_t l4_offset;
-	uint16_t frame_len;  /* at most SYNHOLD_FRAME_LEN */
-	uint16_t weight;     /* of its priority class; 0 counts as 1, the normal one */
+	uint16_t frame_len; /* at most SYNHOLD_FRAME_LEN */
+	uint16_t weight;    /* of its priority class; 0 counts as 1, the normal one */
 	uint64_t seen_ns;
 	const uint8_t *frame; /* copied */
 };
@@ -94,10 +96,10 @@ struct holdq_entry {
 	uint64_t first_ns; /* first copy: its place in the line */
 	uint64_t last_ns;  /* newest copy: the one in frame */
 	uint64_t gap_ns;   /* longest gap between copies of this SYN so far; 0 with one copy */
-	uint64_t ts_ns;	   /* when the copy with ts_first came in; 0 = no timestamps */
+	uint64_t ts_ns;    /* when the copy with ts_first came in; 0 = no timestamps */
 	uint32_t ts_first; /* TSval of the first copy, host order */
 	uint32_t ts_last;  /* TSval of the newest one */
-	uint32_t seq;	   /* initial sequence number, host order */
+	uint32_t seq;      /* initial sequence number, host order */
 	uint32_t share_hash;
 	uint32_t ifindex;
 	uint16_t weight;
@@ -123,9 +125,9 @@ struct holdq_counters {
 struct holdq_source_info {
 	uint64_t source;
 	uint32_t count;
-	uint64_t attempts;		/* copies seen of all its entries */
-	uint64_t oldest_ns;		/* first copy of the entry it has held longest */
-	uint64_t not_before_ns;		/* of its HOLDQ_WAIT_SOURCE entries; 0 = none or at once */
+	uint64_t attempts;      /* copies seen of all its entries */
+	uint64_t oldest_ns;     /* first copy of the entry it has held longest */
+	uint64_t not_before_ns; /* of its HOLDQ_WAIT_SOURCE entries; 0 = none or at once */
 	const struct holdq_entry *oldest;
 };
 
@@ -248,10 +250,9 @@ const uint64_t *holdq_gone_ages(const struct holdq *q);
  * Call fn for each source with entries, in no order, until it returns non-zero, which is then returned. fn
  * must not change the queue.
  */
-int holdq_each_source(const struct holdq *q,
-		      int (*fn)(void *ctx, const struct holdq_source_info *info), void *ctx);
+int holdq_each_source(const struct holdq *q, int (*fn)(void *ctx, const struct holdq_source_info *info), void *ctx);
 /* The same for each entry of a source, in order of arrival. */
-int holdq_each_entry(const struct holdq *q, uint64_t source,
-		     int (*fn)(void *ctx, const struct holdq_entry *e), void *ctx);
+int holdq_each_entry(const struct holdq *q, uint64_t source, int (*fn)(void *ctx, const struct holdq_entry *e),
+		     void *ctx);
 
 #endif

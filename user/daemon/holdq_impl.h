@@ -11,7 +11,7 @@
 #include "daemon/pool.h"
 #include "daemon/treap.h"
 
-#define HOLDQ_CONTAINER(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
+#define HOLDQ_CONTAINER(pointer, type, member) ((type *)((char *)(pointer)-offsetof(type, member)))
 
 struct holdq_memory {
 	struct budget budget;
@@ -34,7 +34,7 @@ struct holdq_item {
 	struct holdq_entry entry;
 	struct hashindex_link link;
 	struct treap_node order; /* in the set of its class: by age, in WAIT_SHARE by share_hash */
-	struct treap_node due;	 /* in holdq.due: when it is discarded unless a copy comes */
+	struct treap_node due;   /* in holdq.due: when it is discarded unless a copy comes */
 	struct holdq_source *source;
 	struct holdq_item *prev; /* same source */
 	struct holdq_item *next;
@@ -53,7 +53,7 @@ struct holdq_lane {
 /* What holdq_next() chose, to be booked only when the entry is really released. */
 struct holdq_pick {
 	struct holdq_item *item;
-	bool beyond;	/* the order law was in its mixed part */
+	bool beyond; /* the order law was in its mixed part */
 	bool newest;
 	bool contended; /* main queue and WAIT_SOURCE were both asked for */
 };

@@ -81,7 +81,7 @@ static int64_t holdq_source_part(const struct holdq *q)
 
 struct holdq_entry *holdq_next(struct holdq *q, uint64_t now_ns, unsigned int classes)
 {
-	struct holdq_pick pick = { 0 };
+	struct holdq_pick pick = {0};
 	bool source_first;
 
 	pick.contended = (classes & HOLDQ_PICK_WINDOW) && (classes & HOLDQ_PICK_SOURCE);

@@ -114,7 +114,7 @@ struct holdq_source *holdq_source_get(struct holdq *q, uint64_t key)
 	*source = (struct holdq_source){
 		.link.hash = holdq_source_hash(q, key),
 		.source = key,
-		.ready = { .seq = q->seq++, .priority = holdq_random(q) },
+		.ready = {.seq = q->seq++, .priority = holdq_random(q)},
 	};
 	hashindex_insert(&q->sources, &q->memory->budget, &source->link);
 	q->counters.sources++;

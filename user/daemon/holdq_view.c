@@ -51,8 +51,7 @@ const uint64_t *holdq_gone_ages(const struct holdq *q)
 	return q->gone_ages;
 }
 
-int holdq_each_source(const struct holdq *q,
-		      int (*fn)(void *ctx, const struct holdq_source_info *info), void *ctx)
+int holdq_each_source(const struct holdq *q, int (*fn)(void *ctx, const struct holdq_source_info *info), void *ctx)
 {
 	const struct holdq_source *source;
 	struct hashindex_link *link;
@@ -77,8 +76,8 @@ int holdq_each_source(const struct holdq *q,
 	return 0;
 }
 
-int holdq_each_entry(const struct holdq *q, uint64_t source_key,
-		     int (*fn)(void *ctx, const struct holdq_entry *e), void *ctx)
+int holdq_each_entry(const struct holdq *q, uint64_t source_key, int (*fn)(void *ctx, const struct holdq_entry *e),
+		     void *ctx)
 {
 	const struct holdq_source *source = holdq_source_find(q, source_key);
 	const struct holdq_item *item;

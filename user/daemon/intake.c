@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From the rings into the queues. The ring of SYNs is drained, then left alone for a millisecond: a reader that sleeps at once makes the
- * data plane wake it for every SYN, which costs a flood twenty-five times as much. The ring of settlements is answered at once.
+ * From the rings into the queues. The ring of SYNs is drained, then left alone for a millisecond: a reader that sleeps
+ * at once makes the data plane wake it for every SYN, which costs a flood twenty-five times as much. The ring of
+ * settlements is answered at once.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>

@@ -19,6 +19,7 @@ static void count_listener(void *ctx, const struct sockets_listener *listener)
 		svc->accept_queue += listener->queue;
 		svc->accept_queue_max += listener->limit;
 		svc->listener_inode = listener->inode;
+		svc->drops += listener->drops;
 	}
 }
 
@@ -46,17 +47,33 @@ static void follow_listener(struct service *svc, uint64_t now_ns)
 		 (double)svc->policy.hold_down_ns / 1e9);
 }
 
+/* Each listener counts for itself and starts from nothing when it is made anew: only what was added since the last look
+ * counts. */
+static void follow_drops(struct service *svc)
+{
+	int same = svc->listeners == svc->listeners_before && svc->listener_inode == svc->inode_before;
+	uint32_t added = svc->drops - svc->drops_before;
+
+	if (same && added < 1U << 31)
+		svc->daemon->inst->tally[svc->id].listen_overflows += added;
+	svc->drops_before = svc->drops;
+	svc->listeners_before = svc->listeners;
+	svc->inode_before = svc->listener_inode;
+}
+
 void listeners_read(struct daemon *d, uint64_t now_ns)
 {
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
 		d->service[i].listeners = 0;
-		d->service[i].accept_queue = d->service[i].accept_queue_max = 0;
+		d->service[i].accept_queue = d->service[i].accept_queue_max = d->service[i].drops = 0;
 	}
 	if (sockets_listeners(count_listener, d))
 		return; /* not known this time: nothing changes */
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
-		if (d->service[i].active)
+		if (d->service[i].active) {
+			follow_drops(&d->service[i]);
 			follow_listener(&d->service[i], now_ns);
+		}
 }
 
 int listeners_down(const struct service *svc, uint64_t now_ns)

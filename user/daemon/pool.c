@@ -21,7 +21,7 @@
 
 struct pool_object {
 	union {
-		struct pool_slab *slab;		/* in use */
+		struct pool_slab *slab; /* in use */
 		struct pool_object *next_free;
 	};
 	uint64_t payload[];
@@ -154,8 +154,7 @@ void pool_release(struct pool *pool, void *memory)
 
 bool pool_has_room(const struct pool *pool)
 {
-	return pool->open || pool->spare ||
-	       pool->budget->used_bytes + POOL_SLAB_BYTES <= pool->budget->limit_bytes;
+	return pool->open || pool->spare || pool->budget->used_bytes + POOL_SLAB_BYTES <= pool->budget->limit_bytes;
 }
 
 void pool_trim(struct pool *pool)

@@ -25,7 +25,7 @@ struct pool_slab;
 
 struct pool {
 	struct budget *budget;
-	size_t object_bytes;	/* with the word in front */
+	size_t object_bytes; /* with the word in front */
 	uint32_t per_slab;
 	struct pool_slab *open; /* slabs with room and something in them */
 	/* One empty slab is kept, or a queue at a slab's edge would map and unmap all the time. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Load behind accept(): the kernel's pressure stall information, of the host and of the cgroup of the process that listens, and what an application
- * says of itself on signal.sock. PSI of the CPU is an alarm only: a server that works at full speed shows it too.
+ * Load behind accept(): the kernel's pressure stall information, of the host and of the cgroup of the process that
+ * listens, and what an application says of itself on signal.sock. PSI of the CPU is an alarm only: a server that works
+ * at full speed shows it too.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -79,7 +80,8 @@ static void read_place(struct psi *psi, const char *format, const char *base, ui
 			psi->share[i] = -1;
 			continue;
 		}
-		psi->share[i] = psi->known && elapsed_ns ? (double)(total - psi->total_us[i]) * 1000 / (double)elapsed_ns : -1;
+		psi->share[i] =
+			psi->known && elapsed_ns ? (double)(total - psi->total_us[i]) * 1000 / (double)elapsed_ns : -1;
 		psi->total_us[i] = total;
 	}
 	psi->known = 1;
@@ -129,7 +131,8 @@ static void find_cgroup(struct pressure *p, const struct service *svc)
 		while (file && fgets(line, sizeof(line), file)) {
 			line[strcspn(line, "\n")] = '\0';
 			if (!strncmp(line, "0::/", 4) && line[4]) /* the root group says what the host says */
-				snprintf(p->cgroup_path[svc->id], sizeof(p->cgroup_path[0]), "/sys/fs/cgroup%.140s", line + 3);
+				snprintf(p->cgroup_path[svc->id], sizeof(p->cgroup_path[0]), "/sys/fs/cgroup%.140s",
+					 line + 3);
 		}
 		if (file)
 			fclose(file);
@@ -150,6 +153,9 @@ void pressure_read(struct daemon *d, uint64_t now_ns)
 		elapsed_ns = 0;
 	p->read_ns = now_ns;
 	read_place(&p->host, "%s/%s", "/proc/pressure", elapsed_ns);
+	for (int i = 0; i < PSI_COUNT; i++)
+		d->inst->daemon->pressure_permille[i] =
+			p->host.share[i] < 0 ? 0 : (uint32_t)(p->host.share[i] * 1000) + 1;
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
 		const struct service *svc = &d->service[i];
 
@@ -182,7 +188,8 @@ void pressure_fill(struct service *svc, struct control_input *in)
 			add(in, a->line.name, a->line.value / a->line.target, false);
 	}
 	for (int i = 0; i < PSI_COUNT; i++) {
-		add(in, cgroup_names[i], p->cgroup_path[svc->id][0] ? p->cgroup[svc->id].share[i] / psi_targets[i] : -1, i != PSI_MEMORY);
+		add(in, cgroup_names[i], p->cgroup_path[svc->id][0] ? p->cgroup[svc->id].share[i] / psi_targets[i] : -1,
+		    i != PSI_MEMORY);
 		add(in, host_names[i], p->host.share[i] / psi_targets[i], i != PSI_MEMORY);
 	}
 }
@@ -234,7 +241,8 @@ int pressure_init(struct daemon *d, struct error *err)
 	p->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (p->socket < 0)
 		return error_set(err, -errno, "the signal socket cannot be made: %s", strerror(errno));
-	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/signal.sock", d->inst->run_dir) >= (int)sizeof(addr.sun_path))
+	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/signal.sock", d->inst->run_dir) >=
+	    (int)sizeof(addr.sun_path))
 		return error_set(err, -ENAMETOOLONG, "%s/signal.sock: the path is too long", d->inst->run_dir);
 	unlink(addr.sun_path);
 	before = umask(0117);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From the queues into the stack. The release program is the judge: it takes the window slot, charges the rates and marks the tuple in one step,
- * or says what is in the way. Here it is only decided whom to ask for next.
+ * From the queues into the stack. The release program is the judge: it takes the window slot, charges the rates and
+ * marks the tuple in one step, or says what is in the way. Here it is only decided whom to ask for next.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,7 +13,7 @@
 #include "lib/log.h"
 #include "synhold.skel.h"
 
-#define BURST 128              /* releases before others get their turn: about a millisecond */
+#define BURST 128 /* releases before others get their turn: about a millisecond */
 #define REFUSED_SHARE_NS 500000000ULL
 #define RETRY_UNKNOWN_NS 1000000ULL
 #define RETRY_MAX_NS 1000000000ULL
@@ -138,7 +138,8 @@ void release_service(struct service *svc, uint64_t now_ns)
 	if (!svc->queue || !holdq_counters(svc->queue)->held)
 		return;
 	threshold = svc->policy.ramp_over_ns && d->inst->runtime[svc->id].share_threshold ?
-			    d->inst->runtime[svc->id].share_threshold - 1 : svc->policy.share_threshold;
+			    d->inst->runtime[svc->id].share_threshold - 1 :
+			    svc->policy.share_threshold;
 	holdq_open_share(svc->queue, d->bypassed ? 1ULL << 32 : threshold, BURST);
 	while (budget && svc->retry_ns <= now_ns && slot_free(svc)) {
 		struct holdq_entry *e = holdq_next(svc->queue, now_ns, HOLDQ_PICK_WINDOW | HOLDQ_PICK_SOURCE);

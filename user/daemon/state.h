@@ -24,15 +24,18 @@ struct service {
 	struct control_output last;
 	struct synhold_counters count; /* at the last tick */
 	struct synhold_delays delays;
-	uint64_t retry_ns;   /* a service-wide rate said no until then */
-	uint64_t bitten_ns;  /* last tick in which a limit bit */
+	uint64_t retry_ns;  /* a service-wide rate said no until then */
+	uint64_t bitten_ns; /* last tick in which a limit bit */
 	uint64_t refused_full;
 	unsigned int biting; /* reason that is being logged, + 1 */
 	int closed;
 	int suspended; /* the window */
 	int ramping;
 	uint64_t ramp_start_ns;
-	uint64_t overflows; /* drops at the listeners, summed, at the last look */
+	uint64_t overflows;           /* of the tally, at the last tick */
+	uint32_t drops, drops_before; /* at the listeners, summed, now and at the look before */
+	uint32_t inode_before;
+	int listeners_before;
 	int busy; /* something moved at the last tick */
 	int listeners;
 	uint32_t listener_inode; /* of one of them: whose process, whose cgroup */
@@ -91,7 +94,8 @@ int pressure_init(struct daemon *d, struct error *err);
 void pressure_free(struct daemon *d);
 /* Reads the kernel's, at most once a second. */
 void pressure_read(struct daemon *d, uint64_t now_ns);
-/* Puts the signals of a service into the controller's input; names stay valid until the next call of pressure_read(). */
+/* Puts the signals of a service into the controller's input; names stay valid until the next call of pressure_read().
+ */
 void pressure_fill(struct service *svc, struct control_input *in);
 
 /* adopt.c: what an earlier daemon left */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Ten times a second: the heartbeat, the policy if it changed, and for each service what was counted, what the controller makes of it. */
+/* Ten times a second: the heartbeat, the policy if it changed, and for each service what was counted, what the
+ * controller makes of it. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -54,17 +55,19 @@ static void run_sweep(struct daemon *d)
 }
 
 /* Delays since the last tick, from the histogram that knows the round trip if it has enough, else from the raw one. */
-static void fill_delays(struct control_input *in, const struct synhold_counters *now, const struct synhold_counters *was,
-			const struct synhold_delays *hist, const struct synhold_delays *old)
+static void fill_delays(struct control_input *in, const struct synhold_counters *now,
+			const struct synhold_counters *was, const struct synhold_delays *hist,
+			const struct synhold_delays *old)
 {
-	uint64_t server[SYNHOLD_HIST_BUCKETS], raw[SYNHOLD_HIST_BUCKETS], settled, known = now->rtt_count - was->rtt_count;
+	uint64_t server[SYNHOLD_HIST_BUCKETS], raw[SYNHOLD_HIST_BUCKETS], settled,
+		known = now->rtt_count - was->rtt_count;
 
 	for (unsigned int i = 0; i < SYNHOLD_HIST_BUCKETS; i++) {
 		server[i] = hist->server[i] - old->server[i];
 		raw[i] = hist->first_byte[i] - old->first_byte[i];
 	}
-	settled = now->outcome[SYNHOLD_OUTCOME_SETTLED] + now->late + now->answered - was->outcome[SYNHOLD_OUTCOME_SETTLED] - was->late -
-		  was->answered;
+	settled = now->outcome[SYNHOLD_OUTCOME_SETTLED] + now->late + now->answered -
+		  was->outcome[SYNHOLD_OUTCOME_SETTLED] - was->late - was->answered;
 	in->first_byte_p99_ns = control_quantile_ns(raw, 990);
 	in->has_rtt = known && known * 2 >= settled;
 	in->delay_count = in->has_rtt ? known : settled;
@@ -135,7 +138,8 @@ static void publish_control(struct service *svc, const struct control_output *ou
 }
 
 /* One line when a limit starts to bite, naming it, and one when none does any more. */
-static void watch_limits(struct service *svc, const struct synhold_counters *now, const struct synhold_counters *was, uint64_t now_ns)
+static void watch_limits(struct service *svc, const struct synhold_counters *now, const struct synhold_counters *was,
+			 uint64_t now_ns)
 {
 	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
 	unsigned int held = svc->queue ? holdq_counters(svc->queue)->held : 0;
@@ -156,8 +160,8 @@ static void watch_limits(struct service *svc, const struct synhold_counters *now
 	if (over && !svc->biting) {
 		svc->biting = reason + 1;
 		run->limiting_since_ns = now_ns;
-		log_line(LOG_LEVEL_INFO, "%s: %s starts to limit (window %u, in flight %lld, held %u)", svc->policy.name,
-			 snapshot_reason_name(reason), service_window(svc),
+		log_line(LOG_LEVEL_INFO, "%s: %s starts to limit (window %u, in flight %lld, held %u)",
+			 svc->policy.name, snapshot_reason_name(reason), service_window(svc),
 			 (long long)svc->daemon->inst->gates[svc->id].inflight, held);
 	} else if (svc->biting && !held && now_ns - svc->bitten_ns > BITE_NS) {
 		log_line(LOG_LEVEL_INFO, "%s: no limit bites any more, after %.1f s", svc->policy.name,
@@ -180,8 +184,10 @@ static void watch_blindness(struct service *svc)
 		return;
 	svc->suspended = suspended;
 	if (suspended)
-		log_line(LOG_LEVEL_WARNING, "%s: window suspended: nothing was ever seen leaving its ports; attach to the interface that replies take",
-			 svc->policy.name);
+		log_line(
+			LOG_LEVEL_WARNING,
+			"%s: window suspended: nothing was ever seen leaving its ports; attach to the interface that replies take",
+			svc->policy.name);
 	else
 		log_line(LOG_LEVEL_INFO, "%s: window in force again: replies are seen", svc->policy.name);
 }
@@ -192,7 +198,8 @@ static void follow_closed(struct service *svc, uint64_t now_ns)
 	int closed = pol->closed_flip_ns && now_ns >= pol->closed_flip_ns ? !pol->closed : pol->closed;
 
 	closed |= listeners_down(svc, now_ns);
-	if (!svc->queue || (closed == svc->closed && !closed)) {
+	/* some may come as closed when it is open again, or was so shortly that no tick saw it */
+	if (!svc->queue || (closed == svc->closed && !closed && !holdq_held(svc->queue, HOLDQ_WAIT_CLOSED))) {
 		svc->closed = closed;
 		return;
 	}
@@ -206,32 +213,56 @@ static void follow_closed(struct service *svc, uint64_t now_ns)
 	release_publish(svc);
 }
 
-/* The share in force while there is a ramp. Pressure stops it: letting more in would make worse what is bad. */
-static void follow_ramp(struct service *svc, uint64_t now_ns, const struct control_output *out)
+/*
+ * Whether what an earlier moment left says that this ramp was stopped: not if the policy's is a later one or has been
+ * resumed. A daemon that has just started tells by the share that was left in force.
+ */
+static int still_stopped(const struct service *svc, const struct synhold_runtime *run, uint64_t now_ns)
+{
+	const struct synhold_policy *pol = &svc->policy;
+
+	if (!run->ramp_stopped_ns || run->ramp_stopped_ns < pol->ramp_start_ns)
+		return 0;
+	if (svc->ramp_start_ns)
+		return svc->ramp_start_ns == pol->ramp_start_ns;
+	return run->share_threshold == ramp_threshold(ramp_share(pol, now_ns, run->ramp_stopped_ns)) + 1;
+}
+
+/*
+ * The share in force while there is a ramp. Pressure stops one that grows: letting more in would make worse what is
+ * bad. Pressure itself, as a ceiling comes only where the window or a rate keeps something back, which it need not
+ * while the share does.
+ */
+static void follow_ramp(struct service *svc, uint64_t now_ns)
 {
 	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
 	const struct synhold_policy *pol = &svc->policy;
-	uint64_t threshold;
+	struct control_explain explain;
 	int running;
 
 	if (!pol->ramp_over_ns) {
 		run->ramp_stopped_ns = 0;
+		__atomic_store_n(&run->share_threshold, 0,
+				 __ATOMIC_RELAXED); /* nothing that a later ramp could begin with */
 		svc->ramping = 0;
 		return;
 	}
-	if (run->ramp_stopped_ns < pol->ramp_start_ns || svc->ramp_start_ns != pol->ramp_start_ns)
-		run->ramp_stopped_ns = 0; /* of an earlier one, or resumed */
+	if (!still_stopped(svc, run, now_ns))
+		run->ramp_stopped_ns = 0;
 	svc->ramp_start_ns = pol->ramp_start_ns;
-	if (out->ceiling_pps && ramp_running(pol, now_ns, run->ramp_stopped_ns)) {
+	control_explain(&svc->control, &explain);
+	if (explain.pressure > 1 && pol->ramp_to_ppm > pol->ramp_from_ppm &&
+	    ramp_running(pol, now_ns, run->ramp_stopped_ns)) {
 		run->ramp_stopped_ns = now_ns;
-		log_line(LOG_LEVEL_WARNING, "%s: ramp stopped at %.1f%%: pressure; synhold ramp %s resume goes on", pol->name,
-			 ramp_share(pol, now_ns, now_ns) / 1e4, pol->name);
+		log_line(LOG_LEVEL_WARNING,
+			 "%s: ramp stopped at %.1f%%: pressure (%s %.2f); synhold ramp %s resume goes on", pol->name,
+			 ramp_share(pol, now_ns, now_ns) / 1e4, explain.pressure_name, explain.pressure, pol->name);
 	}
-	threshold = ramp_threshold(ramp_share(pol, now_ns, run->ramp_stopped_ns)) + 1;
-	__atomic_store_n(&run->share_threshold, threshold, __ATOMIC_RELAXED);
+	__atomic_store_n(&run->share_threshold, ramp_threshold(ramp_share(pol, now_ns, run->ramp_stopped_ns)) + 1,
+			 __ATOMIC_RELAXED);
 	running = ramp_running(pol, now_ns, run->ramp_stopped_ns);
 	if (running != svc->ramping)
-		log_line(LOG_LEVEL_INFO, "%s: ramp %s at %.1f%%", pol->name, running ? "runs" : "ends",
+		log_line(LOG_LEVEL_INFO, "%s: ramp %s at %.1f%%", pol->name, running ? "runs" : "stands",
 			 ramp_share(pol, now_ns, run->ramp_stopped_ns) / 1e4);
 	svc->ramping = running;
 }
@@ -247,29 +278,34 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 
 	in.inflight = inflight > 0 ? (uint64_t)inflight : 0;
 	in.held = svc->queue ? holdq_held(svc->queue, HOLDQ_WAIT_WINDOW) : 0;
-	if (svc->busy || in.inflight || in.held || d->inst->global->admission_head != d->admission_head || d->ticks % 10 == 0) {
+	if (svc->busy || in.inflight || in.held || d->inst->global->admission_head != d->admission_head ||
+	    d->ticks % 10 == 0) {
 		sum_u64(d->inst, INSTANCE_MAP_COUNTERS, svc->id, (uint64_t *)&svc->count, sizeof(svc->count) / 8);
 		sum_u64(d->inst, INSTANCE_MAP_DELAYS, svc->id, (uint64_t *)&svc->delays, sizeof(svc->delays) / 8);
 		svc->busy = memcmp(&svc->count, &was, sizeof(was)) != 0 || in.inflight || in.held;
 	}
 	in.admitted = svc->count.started - was.started;
 	/* to the controller a client that closed is one like others until the server has dealt with its request */
-	in.settled = svc->count.outcome[SYNHOLD_OUTCOME_SETTLED] - was.outcome[SYNHOLD_OUTCOME_SETTLED] + svc->count.answered - was.answered;
+	in.settled = svc->count.outcome[SYNHOLD_OUTCOME_SETTLED] - was.outcome[SYNHOLD_OUTCOME_SETTLED] +
+		     svc->count.answered - was.answered;
 	in.abandoned = svc->count.outcome[SYNHOLD_OUTCOME_ABANDONED] - was.outcome[SYNHOLD_OUTCOME_ABANDONED];
 	in.abandoned -= svc->count.left - was.left < in.abandoned ? svc->count.left - was.left : in.abandoned;
 	in.expired = svc->count.outcome[SYNHOLD_OUTCOME_EXPIRED] - was.outcome[SYNHOLD_OUTCOME_EXPIRED];
 	in.late_settled = svc->count.late - was.late;
 	in.window_limited = svc->count.over_limit[SYNHOLD_REASON_WINDOW] != was.over_limit[SYNHOLD_REASON_WINDOW] ||
-			    svc->count.would_limit[SYNHOLD_REASON_WINDOW] != was.would_limit[SYNHOLD_REASON_WINDOW] || in.held;
+			    svc->count.would_limit[SYNHOLD_REASON_WINDOW] != was.would_limit[SYNHOLD_REASON_WINDOW] ||
+			    in.held;
 	fill_delays(&in, &svc->count, &was, &svc->delays, &old);
 	if (svc->listeners) {
 		in.accept_queue = svc->accept_queue;
 		in.accept_queue_max = svc->accept_queue_max;
 	}
+	in.listen_overflows = d->inst->tally[svc->id].listen_overflows - svc->overflows;
+	svc->overflows = d->inst->tally[svc->id].listen_overflows;
 	pressure_fill(svc, &in);
 	if (!control_tick(&svc->control, &in, &out)) {
 		publish_control(svc, &out);
-		follow_ramp(svc, now_ns, &out);
+		follow_ramp(svc, now_ns);
 	}
 	watch_limits(svc, &svc->count, &was, now_ns);
 	watch_blindness(svc);
@@ -318,11 +354,13 @@ void tick_load_policy(struct daemon *d, int first)
 			continue;
 		d->holds_down |= pol->hold_down_ns != 0;
 		if (renamed) {
-			control_init(&svc->control, &control, now_ns, inst->runtime[id].window, inst->runtime[id].expire_ns);
+			control_init(&svc->control, &control, now_ns, inst->runtime[id].window,
+				     inst->runtime[id].expire_ns);
 			memset(&svc->count, 0, sizeof(svc->count));
 			sum_u64(inst, INSTANCE_MAP_COUNTERS, id, (uint64_t *)&svc->count, sizeof(svc->count) / 8);
 			sum_u64(inst, INSTANCE_MAP_DELAYS, id, (uint64_t *)&svc->delays, sizeof(svc->delays) / 8);
 			svc->biting = 0;
+			svc->overflows = inst->tally[id].listen_overflows;
 			inst->runtime[id].limiting_since_ns = 0;
 		} else {
 			control_set_policy(&svc->control, &control);
@@ -360,14 +398,17 @@ void tick_run(struct daemon *d)
 		return;
 	}
 	d->bypassed = bypass && now_ns < bypass;
-	if (__atomic_load_n(&d->inst->control->generation, __ATOMIC_ACQUIRE) != d->generation || instance_bank(d->inst) != d->bank)
+	if (__atomic_load_n(&d->inst->control->generation, __ATOMIC_ACQUIRE) != d->generation ||
+	    instance_bank(d->inst) != d->bank)
 		tick_load_policy(d, 0);
 	run_sweep(d);
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
 		held += d->service[i].queue ? holdq_counters(d->service[i].queue)->held : 0;
-	if (held || d->holds_down || d->ticks % LISTENER_TICKS == 0)
+	if (held || d->holds_down || d->inst->global->admission_head != d->admission_head ||
+	    d->ticks % LISTENER_TICKS == 0)
 		listeners_read(d, now_ns);
-	if (d->ticks % PRUNE_TICKS == 0 && (d->inst->control->deny_entries || d->inst->control->allow_entries || d->inst->control->prefer_entries) &&
+	if (d->ticks % PRUNE_TICKS == 0 &&
+	    (d->inst->control->deny_entries || d->inst->control->allow_entries || d->inst->control->prefer_entries) &&
 	    !instance_lock(d->inst, NULL)) {
 		lists_prune(d->inst, LIST_DENY);
 		lists_prune(d->inst, LIST_ALLOW);

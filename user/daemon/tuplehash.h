@@ -39,7 +39,7 @@ static inline uint64_t tuplehash(const struct synhold_tuple *tuple, const uint64
 		key[0] ^ 0x6c7967656e657261ULL,
 		key[1] ^ 0x7465646279746573ULL,
 	};
-	uint64_t words[5] = { 0 };
+	uint64_t words[5] = {0};
 	unsigned int i;
 
 	memcpy(words, tuple, sizeof(*tuple));

@@ -229,6 +229,25 @@ static void windows(const struct page *page)
 			service_sample(page, "window", &page->snap->service[i], "", page->snap->service[i].window);
 }
 
+static uint64_t listen_overflows(const struct snapshot_service *svc)
+{
+	return svc->tally.listen_overflows;
+}
+
+static void pressures(const struct page *page)
+{
+	static const char *const resources[] = {"cpu", "memory", "io"};
+	char label[32];
+
+	family(page, "pressure_ratio", "gauge",
+	       "Share of the last second that something waited for the resource (PSI, some).");
+	for (int i = 0; i < 3; i++) {
+		snprintf(label, sizeof(label), "resource=\"%s\"", resources[i]);
+		if (page->snap->pressure[i] >= 0)
+			sample(page, "pressure_ratio", label, page->snap->pressure[i]);
+	}
+}
+
 static void accept_queues(const struct page *page)
 {
 	for (int limit = 0; limit <= 1; limit++) {
@@ -320,6 +339,9 @@ int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
 	per_word(&page, "handshakes_total", "Handshakes by how they ended.", "outcome", SYNHOLD_OUTCOME_COUNT,
 		 snapshot_outcome_name, outcomes);
 	accept_queues(&page);
+	per_service(&page, "listen_overflows_total", "counter",
+		    "SYNs and handshakes that the service's listeners could not queue.", listen_overflows);
+	pressures(&page);
 	window_changes(&page);
 	histograms(&page);
 	return ferror(out) ? -EIO : 0;

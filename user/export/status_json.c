@@ -86,8 +86,9 @@ static json_t *syn_json(const struct synhold_counters *count)
 
 static json_t *hold_json(const struct snapshot_service *svc)
 {
-	return json_pack("{s:I,s:I,s:o,s:i,s:o}", "entered", (json_int_t)svc->tally.entered, "released", (json_int_t)svc->tally.released,
-			 "discarded", counts(svc->tally.discarded, SYNHOLD_DISCARD_COUNT, snapshot_discard_name), "held",
+	return json_pack("{s:I,s:I,s:o,s:i,s:o}", "entered", (json_int_t)svc->tally.entered, "released",
+			 (json_int_t)svc->tally.released, "discarded",
+			 counts(svc->tally.discarded, SYNHOLD_DISCARD_COUNT, snapshot_discard_name), "held",
 			 (int)svc->runtime.held, "wait_seconds", quantiles(svc->tally.wait));
 }
 
@@ -104,7 +105,8 @@ static json_t *limiting_seconds(const struct snapshot *snap, const struct snapsh
 {
 	uint64_t since = svc->runtime.limiting_since_ns;
 
-	return since && since <= snap->now_ns ? json_real((double)((snap->now_ns - since) / 1000000) / 1e3) : json_null();
+	return since && since <= snap->now_ns ? json_real((double)((snap->now_ns - since) / 1000000) / 1e3) :
+						json_null();
 }
 
 static json_t *ramp_json(const struct snapshot *snap, const struct snapshot_service *svc)
@@ -138,8 +140,10 @@ static json_t *service_json(const struct snapshot *snap, const struct snapshot_s
 	json_object_set_new(object, "rate", number_or_null(pol->rate_pps));
 	json_object_set_new(object, "source_rate", number_or_null(pol->source_rate_pps));
 	json_object_set_new(object, "syn", syn_json(&svc->count));
-	json_object_set_new(object, "over_limit", counts(svc->count.over_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name));
-	json_object_set_new(object, "would_limit", counts(svc->count.would_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name));
+	json_object_set_new(object, "over_limit",
+			    counts(svc->count.over_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name));
+	json_object_set_new(object, "would_limit",
+			    counts(svc->count.would_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name));
 	json_object_set_new(object, "hold", hold_json(svc));
 	json_object_set_new(object, "handshakes", handshakes_json(&svc->count));
 	json_object_set_new(object, "first_byte_seconds", quantiles(svc->delays.first_byte));
@@ -147,7 +151,8 @@ static json_t *service_json(const struct snapshot *snap, const struct snapshot_s
 	json_object_set_new(object, "limiting_seconds", limiting_seconds(snap, svc));
 	json_object_set_new(object, "accept_queue",
 			    svc->listeners > 0 ? json_pack("{s:I,s:I}", "length", (json_int_t)svc->accept_queue, "max",
-							   (json_int_t)svc->accept_queue_max) : json_null());
+							   (json_int_t)svc->accept_queue_max) :
+						 json_null());
 	return object;
 }
 
@@ -158,8 +163,9 @@ static json_t *interfaces_json(const struct snapshot *snap)
 	for (unsigned int i = 0; i < snap->interface_count; i++) {
 		const struct deploy_interface *iface = &snap->interface[i];
 
-		json_array_append_new(array, json_pack("{s:s,s:i,s:s,s:b}", "name", iface->name, "index", (int)iface->index, "mode",
-						       iface->generic ? "generic" : "native", "present", iface->present));
+		json_array_append_new(array, json_pack("{s:s,s:i,s:s,s:b}", "name", iface->name, "index",
+						       (int)iface->index, "mode", iface->generic ? "generic" : "native",
+						       "present", iface->present));
 	}
 	return array;
 }
@@ -187,9 +193,9 @@ json_t *export_status(const struct snapshot *snap, const char *service)
 	for (unsigned int i = 0; i < snap->service_count; i++)
 		if (!service || !strcmp(snap->service[i].policy.name, service))
 			json_array_append_new(services, service_json(snap, &snap->service[i]));
-	root = json_pack("{s:s,s:s,s:b,s:o,s:o,s:o,s:{s:o}}", "version", SYNHOLD_VERSION, "instance", snap->instance, "attached",
-			 snap->attached, "daemon", daemon_json(snap), "interfaces", interfaces_json(snap), "services", services, "limits",
-			 "global_rate", number_or_null(snap->global.global_rate_pps));
+	root = json_pack("{s:s,s:s,s:b,s:o,s:o,s:o,s:{s:o}}", "version", SYNHOLD_VERSION, "instance", snap->instance,
+			 "attached", snap->attached, "daemon", daemon_json(snap), "interfaces", interfaces_json(snap),
+			 "services", services, "limits", "global_rate", number_or_null(snap->global.global_rate_pps));
 	if (root) {
 		json_object_set_new(root, "bypass", json_boolean(snap->bypass_until_ns != 0));
 		json_object_set_new(root, "bypass_seconds_left", seconds_left(snap, snap->bypass_until_ns));

@@ -66,7 +66,8 @@ unsigned int deploy_interfaces(const struct instance *inst, struct deploy_interf
 /* Drivers where a frame sent by XDP_TX is known to leave; elsewhere, as on veth, the kernel may say so and drop it. */
 static int tx_reaches_wire(const char *ifname)
 {
-	static const char *const drivers[] = {"ixgbe", "i40e", "ice", "mlx4_en", "mlx5_core", "bnxt_en", "igb", "igc", "ena", "sfc", "nfp"};
+	static const char *const drivers[] = {"ixgbe", "i40e", "ice", "mlx4_en", "mlx5_core", "bnxt_en",
+					      "igb",   "igc",  "ena", "sfc",     "nfp"};
 	char path[128], target[256];
 	ssize_t n;
 
@@ -81,7 +82,6 @@ static int tx_reaches_wire(const char *ifname)
 	return 0;
 }
 
-
 static int busy(const char *ifname, struct error *err)
 {
 	char name[32];
@@ -92,13 +92,15 @@ static int busy(const char *ifname, struct error *err)
 		error_set(err, -EBUSY, "interface %s: another XDP program is in the way", ifname);
 		return error_hint(err, -EBUSY, "ip link show %s", ifname);
 	}
-	error_set(err, -EBUSY, "interface %s has another XDP program: %s, id %u, %s mode", ifname, name, id, generic ? "generic" : "native");
-	return error_hint(err, -EBUSY, "synhold never replaces it; bpftool net show dev %s; ip link set dev %s %s off removes it", ifname,
-			  ifname, generic ? "xdpgeneric" : "xdp");
+	error_set(err, -EBUSY, "interface %s has another XDP program: %s, id %u, %s mode", ifname, name, id,
+		  generic ? "generic" : "native");
+	return error_hint(err, -EBUSY,
+			  "synhold never replaces it; bpftool net show dev %s; ip link set dev %s %s off removes it",
+			  ifname, ifname, generic ? "xdpgeneric" : "xdp");
 }
 
-static int create_link(struct deploy *deploy, struct instance *inst, const char *ifname, uint32_t ifindex, enum deploy_mode mode,
-		       uint32_t *flags, struct error *err)
+static int create_link(struct deploy *deploy, struct instance *inst, const char *ifname, uint32_t ifindex,
+		       enum deploy_mode mode, uint32_t *flags, struct error *err)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = XDP_FLAGS_DRV_MODE);
 	int prog = bpf_program__fd(deploy->skel->progs.synhold_shield), fd = -1, ret = 0;
@@ -120,7 +122,8 @@ static int create_link(struct deploy *deploy, struct instance *inst, const char 
 	}
 	if (ret) {
 		error_set(err, ret, "interface %s: the XDP program cannot be attached: %s", ifname, strerror(-ret));
-		return error_hint(err, ret, "synhold check %s%s", ifname, mode == DEPLOY_NATIVE ? "; or --mode auto" : "");
+		return error_hint(err, ret, "synhold check %s%s", ifname,
+				  mode == DEPLOY_NATIVE ? "; or --mode auto" : "");
 	}
 	pins_link_path(inst, ifindex, path, sizeof(path));
 	unlink(path); /* of an interface that had this index before */
@@ -150,8 +153,8 @@ static void detach_one(struct instance *inst, uint32_t ifindex)
 }
 
 /* Attaches to one interface, or updates it in place. *fresh: it was not ours before. */
-static int attach_one(struct deploy *deploy, struct instance *inst, const char *ifname, enum deploy_mode mode, int *fresh,
-		      struct error *err)
+static int attach_one(struct deploy *deploy, struct instance *inst, const char *ifname, enum deploy_mode mode,
+		      int *fresh, struct error *err)
 {
 	uint32_t ifindex = if_nametoindex(ifname);
 	struct synhold_interface value = {0};
@@ -167,7 +170,8 @@ static int attach_one(struct deploy *deploy, struct instance *inst, const char *
 		ret = bpf_link_update(fd, bpf_program__fd(deploy->skel->progs.synhold_shield), NULL) ? -errno : 0;
 		close(fd);
 		if (ret)
-			return error_set(err, ret, "interface %s: the program cannot be updated: %s", ifname, strerror(-ret));
+			return error_set(err, ret, "interface %s: the program cannot be updated: %s", ifname,
+					 strerror(-ret));
 	} else {
 		if (fd >= 0)
 			close(fd);
@@ -185,7 +189,8 @@ static int attach_one(struct deploy *deploy, struct instance *inst, const char *
 			value.flags |= SYNHOLD_IFACE_TX;
 		snprintf(value.name, sizeof(value.name), "%s", ifname);
 		if (bpf_map_update_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value, BPF_ANY))
-			ret = error_set(err, -errno, "interface %s: %s", ifname, errno == E2BIG ? "an instance takes 64 interfaces" : strerror(errno));
+			ret = error_set(err, -errno, "interface %s: %s", ifname,
+					errno == E2BIG ? "an instance takes 64 interfaces" : strerror(errno));
 	}
 	if (ret && *fresh)
 		detach_one(inst, ifindex);
@@ -224,7 +229,8 @@ int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *e
 	for (unsigned int i = 0; i < count && i < SYNHOLD_SERVICES && !ret; i++) {
 		name = list[i].name;
 		if (list[i].present)
-			ret = deploy_attach(deploy, inst, &name, 1, list[i].generic ? DEPLOY_GENERIC : DEPLOY_NATIVE, err);
+			ret = deploy_attach(deploy, inst, &name, 1, list[i].generic ? DEPLOY_GENERIC : DEPLOY_NATIVE,
+					    err);
 	}
 	return ret;
 }
@@ -249,7 +255,8 @@ int deploy_detach(struct instance *inst, const char *name, struct error *err)
 	if (name) {
 		wanted = if_nametoindex(name);
 		for (unsigned int i = 0; i < count; i++) /* renamed or gone: the name it had counts too */
-			if (!bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &links[i], &value) && !strcmp(value.name, name))
+			if (!bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &links[i], &value) &&
+			    !strcmp(value.name, name))
 				wanted = wanted ? wanted : links[i];
 		for (left = 0; left < count && links[left] != wanted; left++)
 			;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Changing the policy of an instance: the bank that is not in force is written, then one word makes it the one that is. */
+/* Changing the policy of an instance: the bank that is not in force is written, then one word makes it the one that is.
+ */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -41,8 +42,9 @@ static int write_spec(struct instance *inst, uint32_t bank, uint32_t id, const s
 	uint64_t *table = inst->ports + bank * SYNHOLD_PORTS;
 
 	for (uint32_t port = spec->port_lo; port <= spec->port_hi; port++) {
-		struct synhold_addr_key key = {
-			.prefixlen = 32U + spec->prefixlen, .bank = htons((uint16_t)bank), .port = htons((uint16_t)port)};
+		struct synhold_addr_key key = {.prefixlen = 32U + spec->prefixlen,
+					       .bank = htons((uint16_t)bank),
+					       .port = htons((uint16_t)port)};
 
 		if (spec->any) {
 			table[port] = (table[port] & SYNHOLD_PORT_ADDRS) | (id + 1);
@@ -79,7 +81,8 @@ static int write_bank(struct instance *inst, const struct model *model, uint32_t
 /* A place that goes to a service of another name starts from nothing: a new series, not a jump in an old one. */
 static void reset_reused(struct instance *inst, const struct model *model)
 {
-	size_t counters = sizeof(struct synhold_counters) * inst->cpus, delays = sizeof(struct synhold_delays) * inst->cpus;
+	size_t counters = sizeof(struct synhold_counters) * inst->cpus,
+	       delays = sizeof(struct synhold_delays) * inst->cpus;
 	void *zero = calloc(1, counters > delays ? counters : delays);
 
 	for (uint32_t id = 0; zero && id < SYNHOLD_SERVICES; id++) {
@@ -123,8 +126,9 @@ int instance_commit(struct instance *inst, const struct model *model, uint64_t c
 	__atomic_store_n(&inst->control->active, word, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&inst->control->generation, 1, __ATOMIC_RELEASE);
 	ret = instance_quiesce(inst);
-	return ret ? error_set(err, ret, "instance '%s': the change is in force, but waiting for it failed: %s", inst->name,
-			       strerror(-ret)) : 0;
+	return ret ? error_set(err, ret, "instance '%s': the change is in force, but waiting for it failed: %s",
+			       inst->name, strerror(-ret)) :
+		     0;
 }
 
 int instance_confirm(struct instance *inst, struct error *err)

@@ -35,7 +35,8 @@ static int pin_maps(struct synhold_bpf *skel, const struct instance *inst)
 	char path[192];
 	int ret = 0;
 
-	bpf_object__for_each_map(map, skel->obj) {
+	bpf_object__for_each_map(map, skel->obj)
+	{
 		if (bpf_map__is_internal(map))
 			continue;
 		ret = pins_path(inst, bpf_map__name(map), path, sizeof(path));
@@ -98,7 +99,8 @@ static int check_netns(const struct instance *inst, struct error *err)
 
 int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = verifier_log, .kernel_log_size = sizeof(verifier_log));
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = verifier_log,
+		    .kernel_log_size = sizeof(verifier_log));
 	libbpf_print_fn_t before = libbpf_set_print(deploy_quiet);
 	struct stat st;
 	int ret, hold = deploy_hold_supported();
@@ -125,16 +127,19 @@ int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 	if (!ret)
 		ret = synhold_bpf__load(deploy->skel);
 	if (ret) {
-		error_set(err, ret, "the BPF programs do not load: %s%s%s", strerror(-ret), verifier_log[0] ? ": " : "", verifier_reason());
-		error_hint(err, ret, deploy->created ? "synhold check says what this kernel lacks" :
-			   "pins of another version? synhold detach --all, then attach again");
+		error_set(err, ret, "the BPF programs do not load: %s%s%s", strerror(-ret), verifier_log[0] ? ": " : "",
+			  verifier_reason());
+		error_hint(err, ret,
+			   deploy->created ? "synhold check says what this kernel lacks" :
+					     "pins of another version? synhold detach --all, then attach again");
 		goto out;
 	}
 	ret = instance_open(inst, err);
 	if (ret)
 		goto out;
 	if (!inst->control->abi_version) {
-		if (getrandom(inst->control->hash_key, sizeof(inst->control->hash_key), 0) != sizeof(inst->control->hash_key)) {
+		if (getrandom(inst->control->hash_key, sizeof(inst->control->hash_key), 0) !=
+		    sizeof(inst->control->hash_key)) {
 			ret = error_set(err, -EIO, "no random numbers for the instance's secret");
 			goto out;
 		}

@@ -18,15 +18,16 @@ struct deploy {
 int deploy_hold_supported(void);
 
 /*
- * Loads the programs on the instance's maps (creating and pinning what is missing) and opens the instance. On failure whatever was created here is
- * removed. Needs the lock. 0, -EPERM, -EPROTO (pins of another version), or what the kernel said, with its verifier log's last line.
+ * Loads the programs on the instance's maps (creating and pinning what is missing) and opens the instance. On failure
+ * whatever was created here is removed. Needs the lock. 0, -EPERM, -EPROTO (pins of another version), or what the
+ * kernel said, with its verifier log's last line.
  */
 int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err);
 void deploy_unload(struct deploy *deploy); /* this process's handles; nothing is detached */
 
 /*
- * Attaches to all these interfaces or to none; those of the instance already are updated in place. mode AUTO: native, else generic. Needs the lock.
- * -ENODEV: no such interface here; -EBUSY: another program is on it, by name and id.
+ * Attaches to all these interfaces or to none; those of the instance already are updated in place. mode AUTO: native,
+ * else generic. Needs the lock. -ENODEV: no such interface here; -EBUSY: another program is on it, by name and id.
  */
 int deploy_attach(struct deploy *deploy, struct instance *inst, const char *const *names, unsigned int count,
 		  enum deploy_mode mode, struct error *err);
@@ -35,8 +36,9 @@ int deploy_attach(struct deploy *deploy, struct instance *inst, const char *cons
 int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *err);
 
 /*
- * Takes it off one interface (name NULL: of all), removes pins and run files with the last one, and ends the daemon then. Works with the daemon
- * dead, pins half gone, the interface gone. Returns 0, or -ENOENT when it was not attached there.
+ * Takes it off one interface (name NULL: of all), removes pins and run files with the last one, and ends the daemon
+ * then. Works with the daemon dead, pins half gone, the interface gone. Returns 0, or -ENOENT when it was not attached
+ * there.
  */
 int deploy_detach(struct instance *inst, const char *name, struct error *err);
 

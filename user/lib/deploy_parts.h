@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files behind deploy.h share: deploy.c (programs), attach.c (interfaces), pins.c (what is in the BPF file system). */
+/* What the files behind deploy.h share: deploy.c (programs), attach.c (interfaces), pins.c (what is in the BPF file
+ * system). */
 #ifndef SYNHOLD_LIB_DEPLOY_PARTS_H
 #define SYNHOLD_LIB_DEPLOY_PARTS_H
 
@@ -14,7 +15,8 @@ int deploy_quiet(enum libbpf_print_level level, const char *format, va_list args
 /* Path of a pin of the instance. 0 or -ENAMETOOLONG. */
 int pins_path(const struct instance *inst, const char *name, char *path, size_t size);
 void pins_link_path(const struct instance *inst, uint32_t ifindex, char *path, size_t size);
-/* The interface of a pinned link: 0 when it is gone, -errno when there is no link. link_fd may be NULL; else it is the caller's. */
+/* The interface of a pinned link: 0 when it is gone, -errno when there is no link. link_fd may be NULL; else it is the
+ * caller's. */
 int pins_link_interface(const struct instance *inst, uint32_t ifindex, int *link_fd);
 /* Interfaces by the names of the link pins, for when the maps are half gone. Returns how many, at most `most`. */
 unsigned int pins_links(const struct instance *inst, uint32_t *list, unsigned int most);

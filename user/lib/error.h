@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What went wrong, for the one who asked: what failed, on what, why (message), and what to do (hint). Libraries fill it, commands print it. */
+/* What went wrong, for the one who asked: what failed, on what, why (message), and what to do (hint). Libraries fill
+ * it, commands print it. */
 #ifndef SYNHOLD_LIB_ERROR_H
 #define SYNHOLD_LIB_ERROR_H
 

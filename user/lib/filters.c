@@ -84,7 +84,8 @@ int filters_attach(int ifindex, int egress_fd, int ingress_fd, int *created, str
 
 	*created = ret == 0;
 	if (ret && ret != -EEXIST) {
-		error_set(err, ret, "interface index %d: the clsact qdisc cannot be added: %s", ifindex, strerror(-ret));
+		error_set(err, ret, "interface index %d: the clsact qdisc cannot be added: %s", ifindex,
+			  strerror(-ret));
 		return error_hint(err, ret, "the kernel needs sch_ingress (CONFIG_NET_SCH_INGRESS)");
 	}
 	ret = attach_one(ifindex, BPF_TC_EGRESS, egress_fd);

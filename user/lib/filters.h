@@ -10,7 +10,8 @@
 #define FILTERS_HANDLE 0x53480001u
 
 /*
- * Puts (or replaces) both filters. *created: the clsact qdisc was not there before. 0 or -errno; nothing is left behind on failure.
+ * Puts (or replaces) both filters. *created: the clsact qdisc was not there before. 0 or -errno; nothing is left behind
+ * on failure.
  */
 int filters_attach(int ifindex, int egress_fd, int ingress_fd, int *created, struct error *err);
 

@@ -56,8 +56,7 @@ static uint16_t frame_fold(uint32_t sum)
  * Length of the TCP segment by the IP header, and the sum of its pseudo header; false unless all of it is
  * here.
  */
-static bool frame_segment(const uint8_t *frame, size_t len, size_t l3, size_t l4, size_t *tcp_len,
-			  uint32_t *pseudo)
+static bool frame_segment(const uint8_t *frame, size_t len, size_t l3, size_t l4, size_t *tcp_len, uint32_t *pseudo)
 {
 	size_t end, addresses, addresses_len;
 
@@ -175,7 +174,7 @@ int frame_advance_tsval(uint8_t *frame, size_t len, size_t l4, uint32_t ticks)
 /* Ticks a second that the client's clock certainly makes; 0 = none that could be trusted. */
 static double frame_ts_rate(uint32_t ticks, uint64_t between_ns)
 {
-	static const double common[] = { 10, 100, 250, 1000, 1000000 };
+	static const double common[] = {10, 100, 250, 1000, 1000000};
 	double seconds = (double)between_ns / FRAME_NS_PER_S, measured = ticks / seconds;
 	size_t i;
 

@@ -29,13 +29,17 @@ struct mapped {
 	size_t pointer; /* offset of the pointer in struct instance */
 	size_t size;
 };
-#define MAPPED(e, field, elements) {INSTANCE_MAP_##e, offsetof(struct instance, field), sizeof(*((struct instance *)0)->field) * (elements)}
+#define MAPPED(e, field, elements)                                          \
+	{                                                                   \
+		INSTANCE_MAP_##e, offsetof(struct instance, field),         \
+			sizeof(*((struct instance *)0)->field) * (elements) \
+	}
 static const struct mapped mapped[] = {
 	MAPPED(CONTROL, control, 1),
-	MAPPED(POLICY, policy, SYNHOLD_BANKS * SYNHOLD_SERVICES),
+	MAPPED(POLICY, policy, SYNHOLD_BANKS *SYNHOLD_SERVICES),
 	MAPPED(GLOBALS, globals, SYNHOLD_BANKS),
-	MAPPED(SPECS, specs, SYNHOLD_BANKS * SYNHOLD_SERVICES),
-	MAPPED(PORTS, ports, SYNHOLD_BANKS * SYNHOLD_PORTS),
+	MAPPED(SPECS, specs, SYNHOLD_BANKS *SYNHOLD_SERVICES),
+	MAPPED(PORTS, ports, SYNHOLD_BANKS *SYNHOLD_PORTS),
 	MAPPED(RUNTIME, runtime, SYNHOLD_SERVICES),
 	MAPPED(DAEMON, daemon, 1),
 	MAPPED(TALLY, tally, SYNHOLD_SERVICES),
@@ -99,11 +103,11 @@ static int check_pin(const struct instance *inst, enum instance_map map, size_t 
 	uint32_t length = sizeof(info);
 
 	if (bpf_obj_get_info_by_fd(inst->map[map], &info, &length))
-		return error_set(err, -errno, "instance '%s': map %s cannot be read: %s", inst->name, instance_map_names[map],
-				 strerror(errno));
+		return error_set(err, -errno, "instance '%s': map %s cannot be read: %s", inst->name,
+				 instance_map_names[map], strerror(errno));
 	if (size && (size_t)(info.value_size + 7) / 8 * 8 * info.max_entries != size) {
-		error_set(err, -EPROTO, "instance '%s' was made by another version of synhold (map %s differs)", inst->name,
-			  instance_map_names[map]);
+		error_set(err, -EPROTO, "instance '%s' was made by another version of synhold (map %s differs)",
+			  inst->name, instance_map_names[map]);
 		return error_hint(err, -EPROTO, "synhold --instance %s detach --all, then attach again", inst->name);
 	}
 	return 0;
@@ -148,7 +152,8 @@ int instance_open(struct instance *inst, struct error *err)
 		}
 	}
 	if (!ret && inst->control->abi_version && inst->control->abi_version != SYNHOLD_ABI_VERSION) {
-		ret = error_set(err, -EPROTO, "instance '%s' was made by another version of synhold (ABI %u, this is %u)", inst->name,
+		ret = error_set(err, -EPROTO,
+				"instance '%s' was made by another version of synhold (ABI %u, this is %u)", inst->name,
 				inst->control->abi_version, SYNHOLD_ABI_VERSION);
 		error_hint(err, ret, "synhold --instance %s detach --all, then attach again", inst->name);
 	}
@@ -201,8 +206,8 @@ int instance_lock(struct instance *inst, struct error *err)
 				if (read(fd, text, sizeof(text) - 1) < 0)
 					text[0] = '\0';
 				close(fd);
-				error_set(err, -EBUSY, "instance '%s' is being changed by another command (pid %s)", inst->name,
-					  text[0] ? text : "unknown");
+				error_set(err, -EBUSY, "instance '%s' is being changed by another command (pid %s)",
+					  inst->name, text[0] ? text : "unknown");
 				return error_hint(err, -EBUSY, "try again when it is done");
 			}
 			close(fd);
@@ -274,7 +279,8 @@ int instance_quiesce(struct instance *inst)
 	uint32_t zero = 0;
 	int inner, ret;
 
-	/* replacing the inner map of a map-in-map makes the kernel wait for running programs (maybe_wait_bpf_programs) */
+	/* replacing the inner map of a map-in-map makes the kernel wait for running programs (maybe_wait_bpf_programs)
+	 */
 	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "quiesce", sizeof(uint32_t), sizeof(uint32_t), 1, NULL);
 	if (inner < 0)
 		return -errno;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An instance: its pinned maps under /sys/fs/bpf/synhold/NAME/, its run files under /run/synhold/NAME/, its lock. Who holds the lock is the only
- * one to change policy, lists or attachments; readers need none.
+ * An instance: its pinned maps under /sys/fs/bpf/synhold/NAME/, its run files under /run/synhold/NAME/, its lock. Who
+ * holds the lock is the only one to change policy, lists or attachments; readers need none.
  */
 #ifndef SYNHOLD_LIB_INSTANCE_H
 #define SYNHOLD_LIB_INSTANCE_H
@@ -21,19 +21,21 @@
 #define INSTANCE_DEFAULT "default"
 
 /* Maps by number; the text is the map's name in bpf/maps.h and of its pin. */
+/* clang-format off */
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
 	X(DENY, deny) X(ALLOW, allow) X(PREFER, prefer) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
 	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(QUIESCE, quiesce)
+/* clang-format on */
 #define INSTANCE_ENUM_MAP(e, n) INSTANCE_MAP_##e,
 enum instance_map { INSTANCE_MAPS(INSTANCE_ENUM_MAP) INSTANCE_MAP_COUNT };
 
 struct instance {
 	char name[SYNHOLD_NAME_LEN];
 	char pin_dir[128], run_dir[128], state_dir[128];
-	int lock_fd;                /* -1: not held */
+	int lock_fd;                 /* -1: not held */
 	int map[INSTANCE_MAP_COUNT]; /* -1: not open */
 	/* mapped; NULL while closed. One element of control, daemon, global and release_io; arrays of the others. */
 	struct synhold_control *control;
@@ -52,7 +54,8 @@ struct instance {
 
 /* Sets names and paths, opens nothing. -EINVAL for a name that is none. */
 int instance_init(struct instance *inst, const char *name, struct error *err);
-/* Opens and maps the pins. 0; -ENOENT when the instance is not attached anywhere; -EPERM; -EPROTO when another version made it. */
+/* Opens and maps the pins. 0; -ENOENT when the instance is not attached anywhere; -EPERM; -EPROTO when another version
+ * made it. */
 int instance_open(struct instance *inst, struct error *err);
 void instance_close(struct instance *inst); /* the lock too */
 
@@ -60,7 +63,8 @@ void instance_close(struct instance *inst); /* the lock too */
 int instance_lock(struct instance *inst, struct error *err);
 void instance_unlock(struct instance *inst);
 
-/* Root, and a BPF file system at INSTANCE_BPFFS: what every command that changes something needs. 0, -EPERM or -ENODEV. */
+/* Root, and a BPF file system at INSTANCE_BPFFS: what every command that changes something needs. 0, -EPERM or -ENODEV.
+ */
 int instance_require_system(struct error *err);
 
 /* Policy in force (with a pending confirm decided by the clock) as a model. */
@@ -71,8 +75,9 @@ uint32_t instance_bank(const struct instance *inst);
 int instance_confirm_pending(const struct instance *inst, uint64_t *deadline_ns);
 
 /*
- * Puts a compiled model in force, whole: packets see the old one or the new one. confirm_ns > 0: unless confirmed within that time, the old one
- * comes back, daemon or not. Returns when it is in force. Needs the lock. 0, -EBUSY (another change waits for confirm), -errno.
+ * Puts a compiled model in force, whole: packets see the old one or the new one. confirm_ns > 0: unless confirmed
+ * within that time, the old one comes back, daemon or not. Returns when it is in force. Needs the lock. 0, -EBUSY
+ * (another change waits for confirm), -errno.
  */
 int instance_commit(struct instance *inst, const struct model *model, uint64_t confirm_ns, struct error *err);
 /* 0, or -ENOENT when nothing waits. Confirms list entries as well. Needs the lock. */

@@ -11,23 +11,25 @@
 #define RATE_MAX 1000000000ULL
 #define TARGET_DELAY_DEFAULT 100000000ULL
 #define HOLD_MEMORY_DEFAULT (64ULL << 20)
-#define SOURCE_DEBT_MAX_NS ((1ULL << 38) << SYNHOLD_SOURCE_TICK_SHIFT) /* what the data plane's 40-bit clock can carry */
+#define SOURCE_DEBT_MAX_NS \
+	((1ULL << 38) << SYNHOLD_SOURCE_TICK_SHIFT) /* what the data plane's 40-bit clock can carry */
 #define ALLOW_RATE_DEFAULT 20
 #define ALLOW_BURST_FACTOR 2
 
 #define RATE_FORM "whole SYN/s from 1 (k = 1000, m = a million), or none"
 #define BURST_FORM "a whole number from 1 (k = 1000, m = a million), or none for the default"
 
-#define SERVICE(field) .offset = offsetof(struct synhold_policy, field), .size = sizeof(((struct synhold_policy *)0)->field)
-#define GLOBAL(field)                                                                                               \
-	.global = 1, .offset = offsetof(struct synhold_global_policy, field),                                       \
+#define SERVICE(field) \
+	.offset = offsetof(struct synhold_policy, field), .size = sizeof(((struct synhold_policy *)0)->field)
+#define GLOBAL(field)                                                         \
+	.global = 1, .offset = offsetof(struct synhold_global_policy, field), \
 	.size = sizeof(((struct synhold_global_policy *)0)->field)
 
 const struct key keys_table[] = {
 	{"mode", KEY_WORD, SERVICE(mode), .words = "enforce|monitor", .form = "enforce or monitor",
 	 .doc = "enforce limits, or only count what they would have done"},
-	{"action", KEY_WORD, SERVICE(action), .words = "hold|drop|reject", .form = "hold, drop or reject (defer is the same as hold)",
-	 .doc = "what happens to a SYN above a limit"},
+	{"action", KEY_WORD, SERVICE(action), .words = "hold|drop|reject",
+	 .form = "hold, drop or reject (defer is the same as hold)", .doc = "what happens to a SYN above a limit"},
 	{"rate", KEY_COUNT, SERVICE(rate_pps), .none = 1, .least = 1, .most = RATE_MAX, .form = RATE_FORM,
 	 .doc = "most SYN/s admitted for the service"},
 	{"burst", KEY_COUNT, SERVICE(burst), .none = 1, .least = 1, .most = RATE_MAX, .form = BURST_FORM,
@@ -40,36 +42,39 @@ const struct key keys_table[] = {
 	 .form = "a prefix length from 0 to 32", .doc = "IPv4 addresses that share this prefix are one source"},
 	{"source-prefix6", KEY_PREFIX, SERVICE(source_prefix6), .least = 0, .most = 128, .fallback = 64,
 	 .form = "a prefix length from 0 to 128", .doc = "IPv6 addresses that share this prefix are one source"},
-	{"window", KEY_WINDOW, SERVICE(window), .least = 1, .most = 65536, .form = "auto, none, or handshakes from 1 to 65536",
-	 .doc = "handshakes that may be in flight at once"},
-	{"window-min", KEY_COUNT, SERVICE(window_min), .least = 1, .most = 65536, .fallback = 8, .form = "handshakes from 1 to 65536",
-	 .doc = "lowest window that auto may choose"},
-	{"window-max", KEY_COUNT, SERVICE(window_max), .least = 1, .most = 65536, .fallback = 65536, .form = "handshakes from 1 to 65536",
-	 .doc = "highest window that auto may choose"},
+	{"window", KEY_WINDOW, SERVICE(window), .least = 1, .most = 65536,
+	 .form = "auto, none, or handshakes from 1 to 65536", .doc = "handshakes that may be in flight at once"},
+	{"window-min", KEY_COUNT, SERVICE(window_min), .least = 1, .most = 65536, .fallback = 8,
+	 .form = "handshakes from 1 to 65536", .doc = "lowest window that auto may choose"},
+	{"window-max", KEY_COUNT, SERVICE(window_max), .least = 1, .most = 65536, .fallback = 65536,
+	 .form = "handshakes from 1 to 65536", .doc = "highest window that auto may choose"},
 	{"share", KEY_SHARE, SERVICE(share_ppm), .most = 1000000, .fallback = 1000000, .form = UNITS_SHARE_FORM,
 	 .doc = "share of the sources that is let in; the same sources at every try"},
-	{"hold-max", KEY_COUNT, SERVICE(hold_max), .least = 1, .most = 65536, .fallback = 65536, .form = "SYNs from 1 to 65536",
-	 .doc = "most SYNs held for the service"},
+	{"hold-max", KEY_COUNT, SERVICE(hold_max), .least = 1, .most = 65536, .fallback = 65536,
+	 .form = "SYNs from 1 to 65536", .doc = "most SYNs held for the service"},
 	{"hold-source-max", KEY_COUNT, SERVICE(hold_source_max), .none = 1, .least = 1, .most = 65536,
-	 .form = "SYNs from 1 to 65536, or none for hold-max/16", .doc = "most SYNs held of one source; default hold-max/16"},
+	 .form = "SYNs from 1 to 65536, or none for hold-max/16",
+	 .doc = "most SYNs held of one source; default hold-max/16"},
 	{"hold-order", KEY_WORD, SERVICE(hold_order), .words = "mixed|newest", .form = "mixed or newest",
 	 .doc = "which held SYN is released first"},
 	{"hold-time", KEY_DURATION, SERVICE(hold_time_ns), .none = 1, .least = 1000000, .most = 3600000000000ULL,
 	 .form = "1ms to 1h, or none", .doc = "longest time a SYN is held; none: as long as its client is there"},
-	{"hold-down", KEY_DURATION, SERVICE(hold_down_ns), .least = 0, .most = 3600000000000ULL, .form = "0s (off) to 1h",
-	 .doc = "how long SYNs are held while nothing listens"},
+	{"hold-down", KEY_DURATION, SERVICE(hold_down_ns), .least = 0, .most = 3600000000000ULL,
+	 .form = "0s (off) to 1h", .doc = "how long SYNs are held while nothing listens"},
 	{"fallback", KEY_WORD, SERVICE(fallback), .words = "static|open", .form = "static or open",
 	 .doc = "what holds while the daemon is dead: the limits as they stand, or none"},
 	{"target-delay", KEY_DURATION, SERVICE(target_delay_ns), .least = 1000000, .most = 60000000000ULL,
-	 .fallback = TARGET_DELAY_DEFAULT, .form = "1ms to 60s", .doc = "server's own delay that window=auto steers to"},
-	{"settle-bytes", KEY_COUNT, SERVICE(settle_bytes), .least = 1, .most = 65536, .fallback = 1, .form = "bytes from 1 to 65536",
-	 .doc = "payload bytes that count as the server having served"},
+	 .fallback = TARGET_DELAY_DEFAULT, .form = "1ms to 60s",
+	 .doc = "server's own delay that window=auto steers to"},
+	{"settle-bytes", KEY_COUNT, SERVICE(settle_bytes), .least = 1, .most = 65536, .fallback = 1,
+	 .form = "bytes from 1 to 65536", .doc = "payload bytes that count as the server having served"},
 	{"global-rate", KEY_COUNT, GLOBAL(global_rate_pps), .none = 1, .least = 1, .most = RATE_MAX, .form = RATE_FORM,
 	 .doc = "most SYN/s admitted for all services together"},
 	{"global-burst", KEY_COUNT, GLOBAL(global_burst), .none = 1, .least = 1, .most = RATE_MAX, .form = BURST_FORM,
 	 .doc = "SYNs admitted at once above global-rate; default max(16, global-rate/10)"},
-	{"hold-memory", KEY_SIZE, GLOBAL(hold_memory_bytes), .least = 1 << 20, .most = 1ULL << 34, .fallback = HOLD_MEMORY_DEFAULT,
-	 .form = "1MiB to 16GiB", .doc = "memory for held SYNs of all services together"},
+	{"hold-memory", KEY_SIZE, GLOBAL(hold_memory_bytes), .least = 1 << 20, .most = 1ULL << 34,
+	 .fallback = HOLD_MEMORY_DEFAULT, .form = "1MiB to 16GiB",
+	 .doc = "memory for held SYNs of all services together"},
 	{NULL},
 };
 
@@ -196,8 +201,11 @@ int keys_set(struct synhold_policy *service, struct synhold_global_policy *globa
 
 	if (!key || (key->global ? !global : !service)) {
 		error_set(err, -EINVAL, key ? "key '%s' does not belong here" : "unknown key '%s'", name);
-		return error_hint(err, -EINVAL, key && key->global ? "global keys: synhold set '*' %s=VALUE" :
-						key ? "it belongs to a service" : "synhold help keys lists them", name);
+		return error_hint(err, -EINVAL,
+				  key && key->global ? "global keys: synhold set '*' %s=VALUE" :
+				  key                ? "it belongs to a service" :
+						       "synhold help keys lists them",
+				  name);
 	}
 	ret = key->type == KEY_WINDOW ? set_window(key, service, text) : parse_value(key, text, &value);
 	if (ret) {
@@ -209,8 +217,8 @@ int keys_set(struct synhold_policy *service, struct synhold_global_policy *globa
 	return 0;
 }
 
-char *keys_format(const struct key *key, const struct synhold_policy *service, const struct synhold_global_policy *global,
-		  char *buf, size_t size)
+char *keys_format(const struct key *key, const struct synhold_policy *service,
+		  const struct synhold_global_policy *global, char *buf, size_t size)
 {
 	uint64_t value = field_get(key, key->global ? (const void *)global : (const void *)service);
 	const char *p = key->words;
@@ -240,7 +248,8 @@ char *keys_format(const struct key *key, const struct synhold_policy *service, c
 	}
 }
 
-int keys_is_default(const struct key *key, const struct synhold_policy *service, const struct synhold_global_policy *global)
+int keys_is_default(const struct key *key, const struct synhold_policy *service,
+		    const struct synhold_global_policy *global)
 {
 	if (key->type == KEY_WINDOW)
 		return service->window_mode == SYNHOLD_WINDOW_AUTO;
@@ -303,13 +312,15 @@ int keys_compile(struct synhold_policy *service, struct error *err)
 	uint64_t burst = keys_source_burst(service->source_rate_pps, service->source_burst);
 
 	if (service->window_min > service->window_max) {
-		error_set(err, -EINVAL, "service '%s': window-min %u is above window-max %u", service->name, service->window_min,
-			  service->window_max);
+		error_set(err, -EINVAL, "service '%s': window-min %u is above window-max %u", service->name,
+			  service->window_min, service->window_max);
 		return error_hint(err, -EINVAL, "set both in one command");
 	}
 	if (service->source_rate_pps && burst > SOURCE_DEBT_MAX_NS / 1000000000ULL * service->source_rate_pps) {
-		error_set(err, -EINVAL, "service '%s': source-burst is more than 19 hours of source-rate", service->name);
-		return error_hint(err, -EINVAL, "accepted: at most source-rate x %llu", SOURCE_DEBT_MAX_NS / 1000000000ULL);
+		error_set(err, -EINVAL, "service '%s': source-burst is more than 19 hours of source-rate",
+			  service->name);
+		return error_hint(err, -EINVAL, "accepted: at most source-rate x %llu",
+				  SOURCE_DEBT_MAX_NS / 1000000000ULL);
 	}
 	service->rate_interval_ns = service->rate_pps ? interval_ns(service->rate_pps) : 0;
 	service->rate_limit_ns = service->rate_interval_ns * keys_burst(service->rate_pps, service->burst);

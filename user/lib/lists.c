@@ -36,7 +36,8 @@ static struct synhold_list_key list_key(const uint8_t addr[16], uint8_t prefixle
 static void recount(struct instance *inst, enum list_kind kind)
 {
 	struct synhold_list_key key, *last = NULL;
-	uint32_t *const counts[] = {&inst->control->allow_entries, &inst->control->deny_entries, &inst->control->prefer_entries};
+	uint32_t *const counts[] = {&inst->control->allow_entries, &inst->control->deny_entries,
+				    &inst->control->prefer_entries};
 	uint32_t count = 0;
 
 	while (!bpf_map_get_next_key(list_fd(inst, kind), last, &key)) {
@@ -58,10 +59,13 @@ static int put(struct instance *inst, enum list_kind kind, const struct list_ent
 	value.limit = limit;
 	if (!bpf_map_update_elem(list_fd(inst, kind), &key, &value, BPF_ANY))
 		return 0;
-	error_set(err, -errno, "%s cannot be added to the %s list: %s", units_format_cidr(text, sizeof(text), entry->addr, entry->prefixlen),
-		  lists_name(kind), errno == ENOSPC ? "it is full" : strerror(errno));
+	error_set(err, -errno, "%s cannot be added to the %s list: %s",
+		  units_format_cidr(text, sizeof(text), entry->addr, entry->prefixlen), lists_name(kind),
+		  errno == ENOSPC ? "it is full" : strerror(errno));
 	return errno == ENOSPC ? error_hint(err, -ENOSPC, "a list takes %d entries: aggregate prefixes or delete some",
-					    SYNHOLD_LIST_ENTRIES) : err ? err->code : -errno;
+					    SYNHOLD_LIST_ENTRIES) :
+	       err             ? err->code :
+				 -errno;
 }
 
 int lists_add(struct instance *inst, enum list_kind kind, const struct list_entry *entry, struct error *err)
@@ -94,7 +98,8 @@ int lists_del(struct instance *inst, enum list_kind kind, const uint8_t addr[16]
 	return error_hint(err, ret, "synhold %s lists the entries", lists_name(kind));
 }
 
-int lists_each(const struct instance *inst, enum list_kind kind, int (*fn)(void *ctx, const struct list_entry *entry), void *ctx)
+int lists_each(const struct instance *inst, enum list_kind kind, int (*fn)(void *ctx, const struct list_entry *entry),
+	       void *ctx)
 {
 	struct synhold_list_key key, *last = NULL;
 	uint64_t now = instance_now_ns();
@@ -216,7 +221,8 @@ static int save_entry(void *ctx, const struct list_entry *entry)
 	struct saved *saved = ctx;
 
 	if (saved->count == saved->room) {
-		struct list_entry *more = reallocarray(saved->entry, saved->room = saved->room ? saved->room * 2 : 256, sizeof(*more));
+		struct list_entry *more =
+			reallocarray(saved->entry, saved->room = saved->room ? saved->room * 2 : 256, sizeof(*more));
 
 		if (!more)
 			return -ENOMEM;
@@ -227,7 +233,8 @@ static int save_entry(void *ctx, const struct list_entry *entry)
 }
 
 /* All entries, or the list as it was. */
-static int put_all(struct instance *inst, enum list_kind kind, const struct list_entry *entries, size_t count, struct error *err)
+static int put_all(struct instance *inst, enum list_kind kind, const struct list_entry *entries, size_t count,
+		   struct error *err)
 {
 	struct saved saved = {0};
 	size_t done = 0;
@@ -262,7 +269,8 @@ int lists_load(struct instance *inst, enum list_kind kind, const char *path, str
 	while (!ret && getline(&line, &size, file) >= 0) {
 		number++;
 		if (count == room) {
-			struct list_entry *more = reallocarray(entries, room = room ? room * 2 : 1024, sizeof(*entries));
+			struct list_entry *more =
+				reallocarray(entries, room = room ? room * 2 : 1024, sizeof(*entries));
 
 			if (!more) {
 				ret = error_set(err, -ENOMEM, "%s: out of memory", path);

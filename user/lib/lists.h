@@ -20,11 +20,13 @@ int lists_add(struct instance *inst, enum list_kind kind, const struct list_entr
 /* -ENOENT: no such entry. */
 int lists_del(struct instance *inst, enum list_kind kind, const uint8_t addr[16], uint8_t prefixlen, struct error *err);
 /* Entries in no order; ended ones are left out. fn returns non-zero to stop, which is returned. */
-int lists_each(const struct instance *inst, enum list_kind kind, int (*fn)(void *ctx, const struct list_entry *entry), void *ctx);
+int lists_each(const struct instance *inst, enum list_kind kind, int (*fn)(void *ctx, const struct list_entry *entry),
+	       void *ctx);
 /* Removes entries that have ended. Returns how many. */
 unsigned int lists_prune(struct instance *inst, enum list_kind kind);
 /*
- * All lines of a file (CIDR, then optional `rate N`, `for DURATION`, `# note`) or none: -EINVAL names file and line. Returns the number added.
+ * All lines of a file (CIDR, then optional `rate N`, `for DURATION`, `# note`) or none: -EINVAL names file and line.
+ * Returns the number added.
  */
 int lists_load(struct instance *inst, enum list_kind kind, const char *path, struct error *err);
 /* Entries added with --confirm become what they were meant to be. Returns how many. */

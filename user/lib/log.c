@@ -25,7 +25,8 @@ void log_line(enum log_level level, const char *format, ...)
 		clock_gettime(CLOCK_REALTIME, &now);
 		gmtime_r(&now.tv_sec, &utc);
 		used = strftime(line, sizeof(line), "%Y-%m-%dT%H:%M:%S", &utc);
-		used += (size_t)snprintf(line + used, sizeof(line) - used, ".%03ldZ %s", now.tv_nsec / 1000000, words[level]);
+		used += (size_t)snprintf(line + used, sizeof(line) - used, ".%03ldZ %s", now.tv_nsec / 1000000,
+					 words[level]);
 	}
 	va_start(args, format);
 	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);

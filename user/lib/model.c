@@ -56,9 +56,11 @@ int model_require(const struct model *model, const char *name, struct error *err
 		return id;
 	for (int i = 0; i < SYNHOLD_SERVICES && used + SYNHOLD_NAME_LEN + 2 < sizeof(names); i++)
 		if (model->service[i].name[0])
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", model->service[i].name);
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
+						 model->service[i].name);
 	error_set(err, -EINVAL, "no service '%s'", name);
-	return error_hint(err, -EINVAL, names[0] ? "services: %s" : "no service is protected yet; add one with --port%s", names);
+	return error_hint(err, -EINVAL,
+			  names[0] ? "services: %s" : "no service is protected yet; add one with --port%s", names);
 }
 
 int model_add_port(struct model *model, const char *spec, unsigned char *fresh, struct error *err)
@@ -150,11 +152,14 @@ static int check_collisions(const struct model *model, int id, struct error *err
 		for (unsigned int i = 0; model->service[other].name[0] && i < model->specs[other].count; i++)
 			for (unsigned int j = 0; j < (other == id ? i : mine->count); j++)
 				if (specs_collide(&model->specs[other].spec[i], &mine->spec[j])) {
-					error_set(err, -EINVAL, "services '%s' and '%s' both claim port %u of the same address",
+					error_set(err, -EINVAL,
+						  "services '%s' and '%s' both claim port %u of the same address",
 						  model->service[other].name, model->service[id].name,
 						  mine->spec[j].port_lo > model->specs[other].spec[i].port_lo ?
-							  mine->spec[j].port_lo : model->specs[other].spec[i].port_lo);
-					return error_hint(err, -EINVAL, "each port belongs to one service for each address prefix");
+							  mine->spec[j].port_lo :
+							  model->specs[other].spec[i].port_lo);
+					return error_hint(err, -EINVAL,
+							  "each port belongs to one service for each address prefix");
 				}
 	return 0;
 }

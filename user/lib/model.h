@@ -25,22 +25,24 @@ int model_require(const struct model *model, const char *name, struct error *err
 unsigned int model_count(const struct model *model);
 
 /*
- * `--port SPEC`: adds the service, or replaces its ports if `fresh` has no mark for it yet and extends them afterwards (fresh: 256 bytes
- * of zero at the start of a command, so that several --port of one name add up). New services get the defaults. Returns the id or -EINVAL.
+ * `--port SPEC`: adds the service, or replaces its ports if `fresh` has no mark for it yet and extends them afterwards
+ * (fresh: 256 bytes of zero at the start of a command, so that several --port of one name add up). New services get the
+ * defaults. Returns the id or -EINVAL.
  */
 int model_add_port(struct model *model, const char *spec, unsigned char *fresh, struct error *err);
 int model_remove(struct model *model, const char *name, struct error *err);
 
 /*
- * `key=value` for a service; name '*' (or NULL): a global key goes to the instance, any other to every service. 0, or -EINVAL with nothing
- * changed (-ENOENT: no such service; 2 is its exit status as well).
+ * `key=value` for a service; name '*' (or NULL): a global key goes to the instance, any other to every service. 0, or
+ * -EINVAL with nothing changed (-ENOENT: no such service; 2 is its exit status as well).
  */
 int model_set(struct model *model, const char *name, const char *assignment, struct error *err);
 
 /* Whether the word is KEY=VALUE with a known key or at least looks like it: a letter first and an equals sign. */
 int model_is_assignment(const char *word);
 
-/* Checks everything that needs the whole (the same port and prefix twice) and fills the compiled fields. 0 or -EINVAL. */
+/* Checks everything that needs the whole (the same port and prefix twice) and fills the compiled fields. 0 or -EINVAL.
+ */
 int model_compile(struct model *model, struct error *err);
 
 /* Whether any service limits anything without a daemon: a fixed window, a rate, a share, closed. */

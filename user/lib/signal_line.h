@@ -10,7 +10,8 @@
 
 #include "lib/error.h"
 
-#define SIGNAL_LINE_FORM "SERVICE NAME VALUE [--target VALUE] [--for DURATION], such as: web queue 120 --target 100 --for 5s"
+#define SIGNAL_LINE_FORM \
+	"SERVICE NAME VALUE [--target VALUE] [--for DURATION], such as: web queue 120 --target 100 --for 5s"
 #define SIGNAL_LINE_MAX 512
 #define SIGNAL_NAME_LEN 32
 #define SIGNAL_FOR_DEFAULT_NS 10000000000ULL
@@ -18,9 +19,9 @@
 struct signal_line {
 	char service[SYNHOLD_NAME_LEN];
 	char name[SIGNAL_NAME_LEN]; /* [a-z0-9][a-z0-9._-]* */
-	double value;  /* at least 0 */
-	double target; /* above 0; 1 unless given: the value is a ratio then */
-	uint64_t for_ns; /* how long it counts */
+	double value;               /* at least 0 */
+	double target;              /* above 0; 1 unless given: the value is a ratio then */
+	uint64_t for_ns;            /* how long it counts */
 };
 
 /* Parses words (argv style). 0 or -EINVAL. */

@@ -75,7 +75,8 @@ double snapshot_quantile(const uint64_t histogram[SYNHOLD_HIST_BUCKETS], double 
 		return -1;
 	wanted = q * total;
 	for (unsigned int i = 0; i < SYNHOLD_HIST_BUCKETS; i++) {
-		double low = i ? snapshot_bucket_bound(i - 1) : 0, high = snapshot_bucket_bound(i), here = (double)histogram[i];
+		double low = i ? snapshot_bucket_bound(i - 1) : 0, high = snapshot_bucket_bound(i),
+		       here = (double)histogram[i];
 
 		if (here > 0 && seen + here >= wanted)
 			return isinf(high) ? low : low + (high - low) * (wanted - seen) / here;
@@ -154,7 +155,8 @@ static void add_listener(void *ctx, const struct sockets_listener *listener)
 	}
 }
 
-static int take_service(const struct instance *inst, struct snapshot *snap, struct snapshot_service *svc, uint32_t id, uint32_t bank)
+static int take_service(const struct instance *inst, struct snapshot *snap, struct snapshot_service *svc, uint32_t id,
+			uint32_t bank)
 {
 	const struct synhold_gate *gate = &inst->gates[id];
 	int ret;
@@ -191,6 +193,11 @@ static int take(struct snapshot *snap, struct instance *inst)
 	snap->now_ns = instance_now_ns();
 	snap->daemon_alive = instance_daemon_alive(inst);
 	snap->daemon_pid = inst->daemon->pid;
+	for (int i = 0; i < 3; i++) {
+		uint32_t permille = inst->daemon->pressure_permille[i];
+
+		snap->pressure[i] = snap->daemon_alive && permille ? (permille - 1) / 1000.0 : -1;
+	}
 	if (inst->daemon->heartbeat_ns)
 		snap->heartbeat_age_seconds = ((double)snap->now_ns - (double)inst->daemon->heartbeat_ns) / 1e9;
 	if (snap->heartbeat_age_seconds < 0 && inst->daemon->heartbeat_ns)
@@ -209,8 +216,10 @@ static int take(struct snapshot *snap, struct instance *inst)
 	for (uint32_t id = 0; id < SYNHOLD_SERVICES && !ret; id++)
 		if (inst->policy[bank * SYNHOLD_SERVICES + id].name[0])
 			ret = take_service(inst, snap, &snap->service[snap->service_count++], id, bank);
-	for (unsigned int i = 0; i < snap->service_count; i++) /* ended ones linger some seconds: counting the map itself would cost too much */
-		snap->map_entries[INSTANCE_MAP_MARKS] += (uint64_t)snap->service[i].inflight + snap->service[i].runtime.held;
+	for (unsigned int i = 0; i < snap->service_count;
+	     i++) /* ended ones linger some seconds: counting the map itself would cost too much */
+		snap->map_entries[INSTANCE_MAP_MARKS] +=
+			(uint64_t)snap->service[i].inflight + snap->service[i].runtime.held;
 	if (!ret)
 		sockets_listeners(add_listener, snap);
 	return ret;

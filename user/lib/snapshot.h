@@ -7,7 +7,15 @@
 #include "lib/instance.h"
 
 /* State of a service, first match; text by snapshot_state_name(). */
-enum snapshot_state { SNAPSHOT_CLOSED, SNAPSHOT_STATIC, SNAPSHOT_DOWN, SNAPSHOT_MONITOR, SNAPSHOT_RAMPING, SNAPSHOT_LIMITING, SNAPSHOT_OPEN };
+enum snapshot_state {
+	SNAPSHOT_CLOSED,
+	SNAPSHOT_STATIC,
+	SNAPSHOT_DOWN,
+	SNAPSHOT_MONITOR,
+	SNAPSHOT_RAMPING,
+	SNAPSHOT_LIMITING,
+	SNAPSHOT_OPEN
+};
 
 struct snapshot_service {
 	unsigned int id;
@@ -18,11 +26,12 @@ struct snapshot_service {
 	struct synhold_delays delays;  /* summed over CPUs */
 	struct synhold_tally tally;
 	int64_t inflight;
-	uint32_t window;  /* in force; 0 = none */
-	int suspended;    /* the window, because settlements cannot be seen */
+	uint32_t window; /* in force; 0 = none */
+	int suspended;   /* the window, because settlements cannot be seen */
 	int confirm_pending, bypass;
 	enum snapshot_state state;
-	int listeners;              /* sockets that listen for it in this namespace; 0 = none found, then the next two mean nothing */
+	int listeners; /* sockets that listen for it in this namespace; 0 = none found, then the next two mean nothing
+			*/
 	uint32_t accept_queue, accept_queue_max; /* summed over listeners */
 };
 
@@ -33,6 +42,7 @@ struct snapshot {
 	int daemon_alive;
 	uint32_t daemon_pid;
 	double heartbeat_age_seconds; /* < 0: never */
+	double pressure[3];           /* share of a second that something waited for cpu, memory, io; < 0: not known */
 	unsigned int interface_count;
 	struct deploy_interface interface[SNAPSHOT_INTERFACES];
 	struct synhold_global_policy global;

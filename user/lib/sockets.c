@@ -14,6 +14,16 @@ struct dump {
 	void *ctx;
 };
 
+static int on_attribute(const struct nlattr *attr, void *data)
+{
+	struct sockets_listener *listener = data;
+
+	if (mnl_attr_get_type(attr) == INET_DIAG_SKMEMINFO &&
+	    mnl_attr_get_payload_len(attr) >= (SK_MEMINFO_DROPS + 1) * sizeof(uint32_t))
+		listener->drops = ((const uint32_t *)mnl_attr_get_payload(attr))[SK_MEMINFO_DROPS];
+	return MNL_CB_OK;
+}
+
 static int on_message(const struct nlmsghdr *nlh, void *data)
 {
 	const struct inet_diag_msg *diag = mnl_nlmsg_get_payload(nlh);
@@ -32,6 +42,7 @@ static int on_message(const struct nlmsghdr *nlh, void *data)
 	listener.queue = diag->idiag_rqueue;
 	listener.limit = diag->idiag_wqueue;
 	listener.inode = diag->idiag_inode;
+	mnl_attr_parse(nlh, sizeof(*diag), on_attribute, &listener);
 	dump->fn(dump->ctx, &listener);
 	return MNL_CB_OK;
 }
@@ -52,6 +63,7 @@ static int dump_family(struct mnl_socket *nl, uint8_t family, struct dump *dump)
 	req->sdiag_family = family;
 	req->sdiag_protocol = IPPROTO_TCP;
 	req->idiag_states = 1U << TCP_LISTEN;
+	req->idiag_ext = 1U << (INET_DIAG_SKMEMINFO - 1);
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
 	while ((n = mnl_socket_recvfrom(nl, buf, sizeof(buf))) > 0) {

@@ -15,7 +15,8 @@ int spec_name_valid(const char *name)
 {
 	size_t length = strlen(name);
 
-	if (length == 0 || length > SPEC_NAME_MAX || !(islower((unsigned char)name[0]) || isdigit((unsigned char)name[0])))
+	if (length == 0 || length > SPEC_NAME_MAX ||
+	    !(islower((unsigned char)name[0]) || isdigit((unsigned char)name[0])))
 		return 0;
 	for (const char *p = name; *p; p++)
 		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && !strchr("._-", *p))
@@ -108,7 +109,8 @@ int spec_parse(const char *text, char name[SYNHOLD_NAME_LEN], struct synhold_spe
 		if (spec.port_hi < spec.port_lo)
 			return refuse(err, text, "the range ends before it begins");
 		if (fresh.count == SYNHOLD_SPECS) {
-			error_set(err, -EINVAL, "port specification '%s': more than %d ranges in one service", text, SYNHOLD_SPECS);
+			error_set(err, -EINVAL, "port specification '%s': more than %d ranges in one service", text,
+				  SYNHOLD_SPECS);
 			return error_hint(err, -EINVAL, "use wider ranges or a second service");
 		}
 		fresh.spec[fresh.count++] = spec;

@@ -17,13 +17,20 @@ struct unit {
 	uint64_t scale;
 };
 
-static const struct unit duration_units[] = {
-	{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000ULL}, {"m", 60000000000ULL},
-	{"h", 3600000000000ULL}, {"d", 86400000000000ULL}, {NULL, 0}};
-static const struct unit size_units[] = {{"", 1}, {"B", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
+static const struct unit duration_units[] = {{"ns", 1},
+					     {"us", 1000},
+					     {"ms", 1000000},
+					     {"s", 1000000000ULL},
+					     {"m", 60000000000ULL},
+					     {"h", 3600000000000ULL},
+					     {"d", 86400000000000ULL},
+					     {NULL, 0}};
+static const struct unit size_units[] = {{"", 1},          {"B", 1},         {"KiB", 1 << 10},
+					 {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
 static const struct unit count_units[] = {{"", 1}, {"k", 1000}, {"m", 1000000}, {NULL, 0}};
 
-/* Digits, an optional fraction of at most nine, and one of the units; exact, or -EINVAL when the fraction does not come out even. */
+/* Digits, an optional fraction of at most nine, and one of the units; exact, or -EINVAL when the fraction does not come
+ * out even. */
 static int parse_scaled(const char *text, const struct unit *units, int fraction_allowed, uint64_t max, uint64_t *value)
 {
 	uint64_t whole = 0, fraction = 0, divisor = 1;

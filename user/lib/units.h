@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The words that users write numbers with: rates, durations, shares, sizes, addresses. Each parser takes the whole string or nothing. */
+/* The words that users write numbers with: rates, durations, shares, sizes, addresses. Each parser takes the whole
+ * string or nothing. */
 #ifndef SYNHOLD_LIB_UNITS_H
 #define SYNHOLD_LIB_UNITS_H
 
@@ -15,19 +16,21 @@
 
 /* Whole number with an optional k (1000) or m (a million). 0, -EINVAL, or -ERANGE above 10^15. */
 int units_parse_count(const char *text, uint64_t *value);
-/* Digits with an optional fraction and a unit: ns us ms s m h d. Result in ns. 0, -EINVAL, or -ERANGE above 10 years. */
+/* Digits with an optional fraction and a unit: ns us ms s m h d. Result in ns. 0, -EINVAL, or -ERANGE above 10 years.
+ */
 int units_parse_duration(const char *text, uint64_t *ns);
 /* Percentage, "%" required. Result in parts per million. 0, -EINVAL, or -ERANGE outside 0..100 %. */
 int units_parse_share(const char *text, uint32_t *ppm);
 /* Bytes with an optional B, KiB, MiB, GiB. 0, -EINVAL or -ERANGE. */
 int units_parse_size(const char *text, uint64_t *bytes);
 /*
- * IPv4 or IPv6 address with an optional /LEN. addr: 16 bytes in network order, IPv4 mapped into IPv6; prefixlen of that mapped
- * address (so IPv4 /24 gives 120). -EINVAL for what is no address or has bits set beyond the prefix.
+ * IPv4 or IPv6 address with an optional /LEN. addr: 16 bytes in network order, IPv4 mapped into IPv6; prefixlen of that
+ * mapped address (so IPv4 /24 gives 120). -EINVAL for what is no address or has bits set beyond the prefix.
  */
 int units_parse_cidr(const char *text, uint8_t addr[16], uint8_t *prefixlen);
 
-/* The shortest exact text that the parser above accepts. Each writes at most `size` bytes with the terminator and returns buf. */
+/* The shortest exact text that the parser above accepts. Each writes at most `size` bytes with the terminator and
+ * returns buf. */
 char *units_format_count(char *buf, size_t size, uint64_t value);
 char *units_format_duration(char *buf, size_t size, uint64_t ns);
 char *units_format_share(char *buf, size_t size, uint32_t ppm);

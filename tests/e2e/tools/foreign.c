@@ -2,9 +2,9 @@
 /*
  * Somebody else's BPF programs on an interface: foreign IFACE native|generic|filter|tag [TAGS]
  *
- * native, generic: an XDP program that passes everything. filter: clsact filters that pass everything. tag: the interface speaks VLAN
- * only, with 1 or 2 tags: untagged frames get them on their way out, and on the way in they are taken off, while frames without them
- * are dropped. So it needs neither VLAN devices nor their kernel module.
+ * native, generic: an XDP program that passes everything. filter: clsact filters that pass everything. tag: the
+ * interface speaks VLAN only, with 1 or 2 tags: untagged frames get them on their way out, and on the way in they are
+ * taken off, while frames without them are dropped. So it needs neither VLAN devices nor their kernel module.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,13 +21,31 @@
 #define INSNS 32
 #define PREFERENCE 77
 
-#define MOV(dst, value) {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (dst), .imm = (value)}
-#define COPY(dst, src) {.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (dst), .src_reg = (src)}
-#define CALL(function) {.code = BPF_JMP | BPF_CALL, .imm = (function)}
-#define EXIT {.code = BPF_JMP | BPF_EXIT}
-#define LOAD_TAGGED(dst, src) \
-	{.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = (dst), .src_reg = (src), .off = offsetof(struct __sk_buff, vlan_present)}
-#define SKIP_IF(cond, reg, value, count) {.code = BPF_JMP | (cond) | BPF_K, .dst_reg = (reg), .off = (count), .imm = (value)}
+#define MOV(dst, value)                                                               \
+	{                                                                             \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (dst), .imm = (value) \
+	}
+#define COPY(dst, src)                                                                  \
+	{                                                                               \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (dst), .src_reg = (src) \
+	}
+#define CALL(function)                                        \
+	{                                                     \
+		.code = BPF_JMP | BPF_CALL, .imm = (function) \
+	}
+#define EXIT                               \
+	{                                  \
+		.code = BPF_JMP | BPF_EXIT \
+	}
+#define LOAD_TAGGED(dst, src)                                                          \
+	{                                                                              \
+		.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = (dst), .src_reg = (src), \
+		.off = offsetof(struct __sk_buff, vlan_present)                        \
+	}
+#define SKIP_IF(cond, reg, value, count)                                                           \
+	{                                                                                          \
+		.code = BPF_JMP | (cond) | BPF_K, .dst_reg = (reg), .off = (count), .imm = (value) \
+	}
 
 static struct bpf_insn program[INSNS];
 static int length;
@@ -118,8 +136,10 @@ int main(int argc, char **argv)
 	}
 	ifindex = (int)if_nametoindex(argv[1]);
 	if (!strcmp(argv[2], "native") || !strcmp(argv[2], "generic"))
-		ret = bpf_xdp_attach(ifindex, pass(BPF_PROG_TYPE_XDP, XDP_PASS), XDP_FLAGS_UPDATE_IF_NOEXIST |
-				     (argv[2][0] == 'g' ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE), NULL);
+		ret = bpf_xdp_attach(ifindex, pass(BPF_PROG_TYPE_XDP, XDP_PASS),
+				     XDP_FLAGS_UPDATE_IF_NOEXIST |
+					     (argv[2][0] == 'g' ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE),
+				     NULL);
 	else if (!strcmp(argv[2], "filter"))
 		ret = attach_filters(ifindex, pass(BPF_PROG_TYPE_SCHED_CLS, TC_ACT_UNSPEC),
 				     pass(BPF_PROG_TYPE_SCHED_CLS, TC_ACT_UNSPEC));

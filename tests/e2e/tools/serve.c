@@ -2,8 +2,9 @@
 /*
  * A server of one worker: serve ADDR PORT [mode=echo|banner|silent|deaf] [delay_us=N] [backlog=N]
  *
- * echo: the first request of a connection costs delay_us of the worker's time, then everything comes back as it went; so its capacity is
- * 1000000 / delay_us connections a second. banner: sends a line and closes. silent: accepts and reads, never answers. deaf: never accepts.
+ * echo: the first request of a connection costs delay_us of the worker's time, then everything comes back as it went;
+ * so its capacity is 1000000 / delay_us connections a second. banner: sends a line and closes. silent: accepts and
+ * reads, never answers. deaf: never accepts.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -117,7 +118,8 @@ int main(int argc, char **argv)
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (addr.any.sa_family == AF_INET6)
 		setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-	if (bind(listener, &addr.any, tool_length(&addr)) || listen(listener, (int)tool_number(argc, argv, 3, "backlog", 4096)))
+	if (bind(listener, &addr.any, tool_length(&addr)) ||
+	    listen(listener, (int)tool_number(argc, argv, 3, "backlog", 4096)))
 		tool_die("%s port %s: %s", argv[1], argv[2], strerror(errno));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	event.data.fd = listener;

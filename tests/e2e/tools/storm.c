@@ -2,14 +2,16 @@
 /*
  * Many TCP clients, each with an address of its own: storm ADDR PORT [key=value...]
  *
- * do=talk (send a request, expect it back, close) | banner (read until the server closes) | idle (connect, send nothing) | ask (send a
- *   request that nobody will answer) | reset (connect, then RST) | fin (connect, then close) | dial (only try to connect)
- * clients=N first=I sources=M   numbers I .. I+N-1, over M addresses (0: one each); port=P first source port
- * rate=R      starts R clients a second instead of all at once;  parallel=K  at most K open at a time
+ * do=talk (send a request, expect it back, close) | banner (read until the server closes) | idle (connect, send
+ * nothing) | ask (send a request that nobody will answer) | reset (connect, then RST) | fin (connect, then close) |
+ * dial (only try to connect) clients=N first=I sources=M   numbers I .. I+N-1, over M addresses (0: one each); port=P
+ * first source port rate=R      starts R clients a second instead of all at once;  parallel=K  at most K open at a time
  * patience=MS for one attempt;  retry=MS  pause before the next attempt, -1: none;  limit=MS  for all together
- * linger=MS   stays connected that long after it is done (idle, ask, dial: that is all they do), then closes; end=reset  or resets
+ * linger=MS   stays connected that long after it is done (idle, ask, dial: that is all they do), then closes; end=reset
+ * or resets
  *
- * Prints `all-in` as soon as that many have connected, and one line at the end; the exit status is 0 whatever happened to the clients.
+ * Prints `all-in` as soon as that many have connected, and one line at the end; the exit status is 0 whatever happened
+ * to the clients.
  */
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -121,7 +123,8 @@ static void connected(struct client *c, uint64_t now)
 		finish(c, now);
 		return;
 	}
-	if ((options.task == TALK || options.task == ASK) && send(c->fd, c->request, REQUEST, MSG_NOSIGNAL) != REQUEST) {
+	if ((options.task == TALK || options.task == ASK) &&
+	    send(c->fd, c->request, REQUEST, MSG_NOSIGNAL) != REQUEST) {
 		failed(c, errno, now);
 		return;
 	}
@@ -276,10 +279,10 @@ static void run(void)
 	qsort(latency_us, options.clients, sizeof(*latency_us), by_value);
 	printf("served=%lu connected=%lu attempts=%lu refused=%lu timeout=%lu reset=%lu failed=%lu corrupt=%lu unfinished=%u error=%s "
 	       "p50_ms=%u p99_ms=%u p99_us=%u longest_ms=%u elapsed_ms=%lu\n",
-	       totals.served, totals.connected, totals.attempts, totals.refused, totals.timeout, totals.reset, totals.failed,
-	       totals.corrupt, options.clients - done, strerrorname_np(totals.error), latency_us[options.clients / 2] / 1000,
-	       latency_us[(uint64_t)options.clients * 99 / 100] / 1000, latency_us[(uint64_t)options.clients * 99 / 100],
-	       latency_us[options.clients - 1] / 1000,
+	       totals.served, totals.connected, totals.attempts, totals.refused, totals.timeout, totals.reset,
+	       totals.failed, totals.corrupt, options.clients - done, strerrorname_np(totals.error),
+	       latency_us[options.clients / 2] / 1000, latency_us[(uint64_t)options.clients * 99 / 100] / 1000,
+	       latency_us[(uint64_t)options.clients * 99 / 100], latency_us[options.clients - 1] / 1000,
 	       (unsigned long)((now - began) / 1000));
 }
 
@@ -297,8 +300,8 @@ static enum task parse_task(const char *text)
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = {"do", "clients", "first", "sources", "port", "rate", "parallel",
-					   "patience", "retry", "limit", "linger", "end", NULL};
+	static const char *const keys[] = {"do",       "clients", "first", "sources", "port", "rate", "parallel",
+					   "patience", "retry",   "limit", "linger",  "end",  NULL};
 	const char *end;
 
 	if (argc < 3)

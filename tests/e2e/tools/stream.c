@@ -2,8 +2,8 @@
 /*
  * One connection to an echo server that is never quiet: stream ADDR PORT SECONDS
  *
- * Sends 1,000 bytes every 5 ms, numbered, and reads what comes back. Prints sent, received, wrong bytes, and the longest time in
- * which nothing came.
+ * Sends 1,000 bytes every 5 ms, numbered, and reads what comes back. Prints sent, received, wrong bytes, and the
+ * longest time in which nothing came.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -41,7 +41,8 @@ static void take(struct state *s)
 		s->last_us = now;
 	}
 	if (n == 0 || (n < 0 && errno != EAGAIN))
-		tool_die("the connection broke after %llu bytes: %s", (unsigned long long)s->received, n ? strerror(errno) : "closed");
+		tool_die("the connection broke after %llu bytes: %s", (unsigned long long)s->received,
+			 n ? strerror(errno) : "closed");
 }
 
 int main(int argc, char **argv)
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 			s.sent += (uint64_t)n;
 		}
 	}
-	printf("sent=%llu received=%llu wrong=%llu longest_gap_ms=%llu\n", (unsigned long long)s.sent, (unsigned long long)s.received,
-	       (unsigned long long)s.wrong, (unsigned long long)s.longest_us / 1000);
+	printf("sent=%llu received=%llu wrong=%llu longest_gap_ms=%llu\n", (unsigned long long)s.sent,
+	       (unsigned long long)s.received, (unsigned long long)s.wrong, (unsigned long long)s.longest_us / 1000);
 	return 0;
 }

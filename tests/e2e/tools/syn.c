@@ -37,7 +37,8 @@ struct segment {
 };
 
 /* The TCP part; pseudo is the sum over both addresses. */
-static size_t fill_segment(struct segment *seg, uint16_t sport, uint16_t dport, uint32_t seq, unsigned int flags, size_t data, uint32_t pseudo)
+static size_t fill_segment(struct segment *seg, uint16_t sport, uint16_t dport, uint32_t seq, unsigned int flags,
+			   size_t data, uint32_t pseudo)
 {
 	static const uint8_t mss[4] = {2, 4, 0x05, 0xb4};
 	size_t length = sizeof(seg->tcp) + sizeof(seg->mss) + data;
@@ -94,7 +95,8 @@ static void send_one(int fd, const union tool_addr *from, const union tool_addr 
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = {"count", "first", "sources", "port", "repeat", "gap_ms", "data", "flags", NULL};
+	static const char *const keys[] = {"count",  "first", "sources", "port", "repeat",
+					   "gap_ms", "data",  "flags",   NULL};
 	long count, first, sources, port, repeat, gap_ms, data;
 	const char *flags;
 	union tool_addr to, from;

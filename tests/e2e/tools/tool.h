@@ -102,8 +102,8 @@ static inline socklen_t tool_length(const union tool_addr *addr)
 }
 
 /*
- * The client with this number: 10.10.A.B, or fd00:10:A:B::1 (its own /64), A and B from 1 to 250. The port begins at `port` and counts up
- * whenever the addresses have all been used: no two numbers share a connection.
+ * The client with this number: 10.10.A.B, or fd00:10:A:B::1 (its own /64), A and B from 1 to 250. The port begins at
+ * `port` and counts up whenever the addresses have all been used: no two numbers share a connection.
  */
 static inline void tool_source(int family, uint32_t number, uint32_t sources, uint16_t port, union tool_addr *addr)
 {
