@@ -98,6 +98,10 @@ void pressure_read(struct daemon *d, uint64_t now_ns);
  */
 void pressure_fill(struct service *svc, struct control_input *in);
 
+/* follow.c: policy that moves with time */
+void follow_closed(struct service *svc, uint64_t now_ns);
+void follow_ramp(struct service *svc, uint64_t now_ns);
+
 /* adopt.c: what an earlier daemon left */
 void adopt_state(struct daemon *d);
 
