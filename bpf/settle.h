@@ -23,7 +23,9 @@ static __always_inline __u32 delay_bucket(__u64 ns)
 	return 1 + (shift - SYNHOLD_HIST_MIN_SHIFT) * 4 + ((ns >> (shift - 2)) & 3);
 }
 
-static __always_inline void settle(const struct synhold_tuple *tuple, const struct synhold_mark *mark, __u32 srtt_us)
+/* payload: it sent data, and not only an end. */
+static __always_inline void settle(const struct synhold_tuple *tuple, const struct synhold_mark *mark, __u32 srtt_us,
+				   __u32 payload)
 {
 	__u32 service = mark->service, epoch = mark->epoch, left = mark->left, bucket;
 	__u64 since = mark->since_ns, now, delay, rtt = srtt_us * 1000ULL;
@@ -40,6 +42,12 @@ static __always_inline void settle(const struct synhold_tuple *tuple, const stru
 	if (ended < 0)
 		return;
 	now = bpf_ktime_get_ns();
+	/* an end that answers the client's own, however late, says nothing of how quick the server is */
+	if (left && !payload) {
+		if (ended)
+			slots_wake(run, service, now);
+		return;
+	}
 	delay = now > since ? now - since : 0;
 	bucket = delay_bucket(delay);
 	if (bucket < SYNHOLD_HIST_BUCKETS)
@@ -110,7 +118,7 @@ __noinline int server_sent(struct sent_segment *seg)
 		if (seg->seq + seg->payload - mark->server_seq < pol->settle_bytes)
 			return 0;
 	}
-	settle(&seg->tuple, mark, seg->srtt_us);
+	settle(&seg->tuple, mark, seg->srtt_us, seg->payload);
 	return 0;
 }
 

@@ -26,8 +26,8 @@ int cli_explain(struct cli *cli, int argc, char **argv)
 		if (!strcmp(snap.service[i].policy.name, words.word[0]))
 			svc = &snap.service[i];
 	if (!ret && !svc) {
-		error_set(&err, -EINVAL, "no service '%s'", words.word[0]);
-		ret = error_hint(&err, -EINVAL, "synhold status lists them");
+		error_set(&err, -ENOENT, "no service '%s'", words.word[0]);
+		ret = error_hint(&err, -ENOENT, "synhold status lists them");
 	}
 	if (!ret)
 		ret = ask_daemon(cli, "explain", words.word[0], &answer, &err);

@@ -157,8 +157,8 @@ int cli_suggest(struct cli *cli, int argc, char **argv)
 		if (!strcmp(snap.service[i].policy.name, words.word[0]))
 			svc = &snap.service[i];
 	if (!ret && !svc) {
-		error_set(&err, -EINVAL, "no service '%s'", words.word[0]);
-		ret = error_hint(&err, -EINVAL, "synhold status lists them");
+		error_set(&err, -ENOENT, "no service '%s'", words.word[0]);
+		ret = error_hint(&err, -ENOENT, "synhold status lists them");
 	}
 	ret = ret ? cli_fail(cli, &err) : suggest_for(cli, &snap, svc);
 	snapshot_free(&snap);

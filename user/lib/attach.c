@@ -137,11 +137,11 @@ static void detach_one(struct instance *inst, uint32_t ifindex)
 	struct synhold_interface value = {0};
 	int fd = -1, at = pins_link_interface(inst, ifindex, &fd);
 	char path[192];
+	int known = inst->map[INSTANCE_MAP_INTERFACES] >= 0 &&
+		    !bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
 
-	if (inst->map[INSTANCE_MAP_INTERFACES] >= 0)
-		bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
-	if (at > 0)
-		filters_detach(at, !!(value.flags & SYNHOLD_IFACE_QDISC));
+	if (at > 0) /* a qdisc of which nothing is known any more goes when nobody uses it */
+		filters_detach(at, !known || value.flags & SYNHOLD_IFACE_QDISC);
 	if (fd >= 0) {
 		bpf_link_detach(fd);
 		close(fd);

@@ -287,7 +287,8 @@ int config_read(const char *path, struct model *model, struct config_lists *list
 	r.file = fopen(path, "re");
 	if (!r.file) {
 		ret = errno == EINVAL ? -EIO : -errno;
-		return error_set(err, ret, "%s: %s", path, strerror(-ret));
+		error_set(err, ret, "%s: %s", path, strerror(-ret));
+		return error_hint(err, ret, "give a file that exists and that you may read");
 	}
 	ret = read_whole(&r);
 	fclose(r.file);

@@ -2,10 +2,13 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include "synhold.skel.h"
 
 #define RING_SMALL_BYTES 4096
+#define ONE_BUFFER_MTU 3498 /* a page less XDP's headroom and the skb's tail */
 
 static char verifier_log[1 << 16];
 
@@ -97,6 +101,27 @@ static int check_netns(const struct instance *inst, struct error *err)
 	return error_hint(err, -EBUSY, "use --instance NAME for this one");
 }
 
+/* Whether some interface of this namespace has an MTU that one buffer does not hold. The loopback's says nothing. */
+static int jumbo_here(void)
+{
+	struct if_nameindex *list = if_nameindex();
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), found = 0;
+
+	for (struct if_nameindex *iface = list; fd >= 0 && iface && iface->if_index; iface++) {
+		struct ifreq request = {0};
+
+		snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", iface->if_name);
+		if (strcmp(iface->if_name, "lo") && !ioctl(fd, SIOCGIFMTU, &request) &&
+		    request.ifr_mtu > ONE_BUFFER_MTU)
+			found = 1;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (list)
+		if_freenameindex(list);
+	return found;
+}
+
 int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = verifier_log,
@@ -117,7 +142,12 @@ int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 	if (!hold) {
 		bpf_map__set_max_entries(deploy->skel->maps.held, RING_SMALL_BYTES);
 		bpf_program__set_autoload(deploy->skel->progs.synhold_release, false);
-	} else { /* frames in several buffers exist since then too: a jumbo MTU needs the declaration */
+	} else if (jumbo_here()) {
+		/*
+		 * frames in several buffers exist since then too. Only where they are needed: with the declaration the
+		 * kernel's generic mode copies frames, and the mark that tells the tc program to send a RST back is
+		 * lost on the way (seen on 6.18).
+		 */
 		bpf_program__set_flags(deploy->skel->progs.synhold_shield,
 				       bpf_program__flags(deploy->skel->progs.synhold_shield) | BPF_F_XDP_HAS_FRAGS);
 	}

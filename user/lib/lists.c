@@ -264,8 +264,10 @@ int lists_load(struct instance *inst, enum list_kind kind, const char *path, str
 	char *line = NULL;
 	int ret = 0;
 
-	if (!file)
-		return error_set(err, errno == EINVAL ? -EIO : -errno, "%s: %s", path, strerror(errno));
+	if (!file) {
+		error_set(err, errno == EINVAL ? -EIO : -errno, "%s: %s", path, strerror(errno));
+		return error_hint(err, err ? err->code : -EIO, "give a file that exists and that you may read");
+	}
 	while (!ret && getline(&line, &size, file) >= 0) {
 		number++;
 		if (count == room) {

@@ -58,7 +58,7 @@ int model_require(const struct model *model, const char *name, struct error *err
 		if (model->service[i].name[0])
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
 						 model->service[i].name);
-	error_set(err, -EINVAL, "no service '%s'", name);
+	error_set(err, -ENOENT, "no service '%s'", name);
 	return error_hint(err, -EINVAL,
 			  names[0] ? "services: %s" : "no service is protected yet; add one with --port%s", names);
 }

@@ -20,7 +20,7 @@ void model_cleanup(struct model **model); /* for __attribute__((cleanup)) */
 
 /* Id of a service, or -ENOENT. */
 int model_find(const struct model *model, const char *name);
-/* The same, with the message and the names that exist. */
+/* The same, with the message and the names that exist: a missing object, exit status 1. */
 int model_require(const struct model *model, const char *name, struct error *err);
 unsigned int model_count(const struct model *model);
 
