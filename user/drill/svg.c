@@ -135,7 +135,7 @@ static void svg_label(const struct svg *svg, const struct result *r, const char 
 	if (r->served == r->clients)
 		snprintf(line[0], sizeof(line[0]), "all %s in %.1f s", served, r->drain_s);
 	else if (r->end == BOARD_COLLAPSED)
-		snprintf(line[0], sizeof(line[0]), "%s, then none for ever", served);
+		snprintf(line[0], sizeof(line[0]), "%s, then none", served);
 	else
 		snprintf(line[0], sizeof(line[0]), "%s after %.0f s", served, r->lasted_s);
 	snprintf(line[1], sizeof(line[1]), "%.0f %% of its work in vain", r->wasted_percent);
