@@ -152,7 +152,7 @@ test_flush_while_accepting() {
 test_flush_is_refused() {
 	net_up
 	synhold attach s0 --port "web=$PORT"
-	refused 2 "no service 'nobody'.*services: web" synhold flush nobody
+	refused 1 "no service 'nobody'.*services: web" synhold flush nobody
 	refused 2 "no service given" synhold flush
 	refused 1 "nothing listens for web in this network namespace.*nsenter" synhold flush web
 }
@@ -193,7 +193,7 @@ test_signal_is_refused() {
 	synhold attach s0 --port "web=$PORT"
 	refused 1 "no daemon.*synhold run" synhold signal web queue 1
 	shield
-	refused 2 "no service 'nobody'" synhold signal nobody queue 1
+	refused 1 "no service 'nobody'" synhold signal nobody queue 1
 	refused 2 "value 'lots' is not accepted" synhold signal web queue lots
 	refused 2 "target '0' is not accepted" synhold signal web queue 1 --target 0
 	refused 2 "duration '5' is not accepted" synhold signal web queue 1 --for 5

@@ -185,7 +185,7 @@ test_ramp_is_refused() {
 	refused 2 "nothing would move.*share=10%" synhold ramp web --from 10% --to 10% --over 5s
 	refused 2 "none of pause, resume, reverse and cancel" synhold ramp web stop
 	refused 2 "begin a ramp" synhold ramp web pause --from 10%
-	refused 2 "no service 'nobody'" synhold ramp nobody --from 1% --to 2% --over 5s
+	refused 1 "no service 'nobody'" synhold ramp nobody --from 1% --to 2% --over 5s
 	refused 1 "has no ramp" synhold ramp web pause
 	refused 1 "has no ramp" synhold ramp web cancel
 	assert_match "$(synhold ramp web --from 10% --to 90% --over 10m)" \

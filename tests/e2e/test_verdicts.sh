@@ -275,6 +275,22 @@ reject_generic() {
 }
 both reject_generic
 
+# Frames of a large MTU take the kernel another way.
+reject_jumbo() { # MODE
+	net_up
+	ip -n "$CLI" link set c0 mtu 9000
+	ip -n "$SRV" link set s0 mtu 9000
+	SHIELD_ARGS="--mode $1" reject "$1"
+}
+
+test_reject_jumbo_native() {
+	reject_jumbo native
+}
+
+test_reject_jumbo_generic() {
+	reject_jumbo generic
+}
+
 # Every reason has its key even when it is zero, and all that the contract names is there.
 test_status_keys() {
 	net_up

@@ -226,6 +226,25 @@ static void test_live_client_stays(void **state)
 	assert_int_equal(f->callbacks[SYNHOLD_DISCARD_GONE], 0);
 }
 
+/* After a time in which copies were missed: one that is held already and one that comes both stay until it is over, and
+ * no longer. */
+static void test_grace(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(help_send(f->q, (struct help_syn){.id = 5, .source = 5}, START), HOLDQ_ENTERED);
+	holdq_grace(f->q, START + 10 * SECOND);
+	assert_int_equal(help_send(f->q, (struct help_syn){.id = 6, .source = 6}, START + SECOND), HOLDQ_ENTERED);
+	assert_int_equal(holdq_sweep(f->q, START + 10 * SECOND - 1, 16), 0);
+	assert_non_null(holdq_next(f->q, START + 10 * SECOND - 1, HOLDQ_PICK_WINDOW));
+	/* a copy late in it is judged by its own gap again */
+	assert_int_equal(help_send(f->q, (struct help_syn){.id = 6, .source = 6}, START + 9 * SECOND), HOLDQ_REFRESHED);
+	assert_int_equal(holdq_sweep(f->q, START + 10 * SECOND, 16), 1);
+	assert_null(help_find(f->q, 5));
+	assert_non_null(help_find(f->q, 6));
+	assert_int_equal(f->callbacks[SYNHOLD_DISCARD_GONE], 1);
+}
+
 static void test_client_that_left_goes(void **state)
 {
 	struct fixture *f = *state;
@@ -778,6 +797,7 @@ int main(void)
 		TEST(test_new_attempt_on_the_same_ports),
 		TEST(test_nonsense_is_refused),
 		TEST(test_live_client_stays),
+		TEST(test_grace),
 		TEST(test_client_that_left_goes),
 		TEST(test_next_skips_the_gone),
 		TEST(test_hold_time),

@@ -41,6 +41,8 @@ void adopt_state(struct daemon *d)
 		lost += missing;
 		d->inst->runtime[id].queued = d->inst->runtime[id].held = d->inst->runtime[id].hold_full = 0;
 	}
+	if (d->inst->daemon->started_ns) /* while nobody held, their clients have gone on to longer pauses */
+		service_grace(d, instance_now_ns());
 	if (lost || count)
 		log_line(LOG_LEVEL_WARNING,
 			 "%llu SYNs were held by an earlier daemon that ended; their clients will send them again",

@@ -164,6 +164,12 @@ void holdq_free(struct holdq *q);
 int holdq_configure(struct holdq *q, const struct holdq_config *cfg);
 
 /*
+ * Until until_ns nobody counts as gone: after a time in which copies were not seen (a restart, a daemon that was
+ * stopped) a client may be between two that are far apart. O(n) in entries held.
+ */
+void holdq_grace(struct holdq *q, uint64_t until_ns);
+
+/*
  * A SYN came in. A new tuple enters; a known one is a retransmission and refreshes its entry: it keeps
  * first_ns, gets the newer frame and the class and weight of this judgement. Another initial sequence number
  * on the same tuple is a new attempt of the same client: it keeps the place, and forgets what was learned of

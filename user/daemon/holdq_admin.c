@@ -43,23 +43,35 @@ uint32_t holdq_flush(struct holdq *q, unsigned int reason, uint64_t now_ns)
 	return discarded;
 }
 
-int holdq_configure(struct holdq *q, const struct holdq_config *cfg)
+/* Every deadline anew. */
+static void holdq_due_rebuild(struct holdq *q)
 {
-	bool rebuild = cfg->hold_time_ns != q->config.hold_time_ns;
 	struct treap_node *old = q->due;
 	struct holdq_item *item;
 
-	if (cfg->newest_percent > 100)
-		return -EINVAL;
-	q->config = *cfg;
-	if (!rebuild)
-		return 0;
 	q->due = NULL;
 	while (old) {
 		item = holdq_item_by_due(old);
 		treap_remove(&old, &item->due);
 		holdq_due_link(q, item);
 	}
+}
+
+void holdq_grace(struct holdq *q, uint64_t until_ns)
+{
+	q->grace_ns = until_ns;
+	holdq_due_rebuild(q);
+}
+
+int holdq_configure(struct holdq *q, const struct holdq_config *cfg)
+{
+	bool rebuild = cfg->hold_time_ns != q->config.hold_time_ns;
+
+	if (cfg->newest_percent > 100)
+		return -EINVAL;
+	q->config = *cfg;
+	if (rebuild)
+		holdq_due_rebuild(q);
 	return 0;
 }
 

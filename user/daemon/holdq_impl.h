@@ -66,6 +66,7 @@ struct holdq {
 	uint64_t seed[2];
 	uint64_t random;
 	uint64_t seq;
+	uint64_t grace_ns; /* nobody counts as gone before */
 	struct hashindex tuples;
 	struct hashindex sources;
 	struct holdq_lane lane[HOLDQ_WEIGHT_CLASSES];

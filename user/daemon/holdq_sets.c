@@ -23,6 +23,8 @@ void holdq_due_link(struct holdq *q, struct holdq_item *item)
 {
 	uint64_t due = holdq_overdue_ns(&item->entry), max_ns = q->config.hold_time_ns, limit;
 
+	if (due < q->grace_ns)
+		due = q->grace_ns;
 	if (max_ns && !__builtin_add_overflow(item->entry.first_ns, max_ns, &limit) && limit < due)
 		due = limit;
 	item->due.key = due;

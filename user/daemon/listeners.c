@@ -47,16 +47,21 @@ static void follow_listener(struct service *svc, uint64_t now_ns)
 		 (double)svc->policy.hold_down_ns / 1e9);
 }
 
-/* Each listener counts for itself and starts from nothing when it is made anew: only what was added since the last look
- * counts. */
+/*
+ * What the queues could not take. A listener's own count of drops has more in it (resets of handshakes, for one), so it
+ * counts only while a queue is nearly full. Each starts from nothing when it is made anew: only what was added since
+ * the last look counts.
+ */
 static void follow_drops(struct service *svc)
 {
 	int same = svc->listeners == svc->listeners_before && svc->listener_inode == svc->inode_before;
+	int full = svc->accept_queue_max && (uint64_t)svc->accept_queue * 4 >= (uint64_t)svc->accept_queue_max * 3;
 	uint32_t added = svc->drops - svc->drops_before;
 
-	if (same && added < 1U << 31)
+	if (same && (full || svc->full_before) && added < 1U << 31)
 		svc->daemon->inst->tally[svc->id].listen_overflows += added;
 	svc->drops_before = svc->drops;
+	svc->full_before = full;
 	svc->listeners_before = svc->listeners;
 	svc->inode_before = svc->listener_inode;
 }

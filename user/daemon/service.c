@@ -6,6 +6,8 @@
 #include "daemon/state.h"
 #include "lib/keys.h"
 
+#define GRACE_NS 10000000000ULL /* longer than the 8 s that Linux waits after seven copies */
+
 void service_discarded(struct service *svc, const struct synhold_tuple *tuple, unsigned int reason)
 {
 	struct synhold_mark mark;
@@ -44,7 +46,17 @@ int service_start_queue(struct service *svc)
 	if (svc->queue)
 		return holdq_configure(svc->queue, &cfg);
 	svc->queue = holdq_new(svc->daemon->memory, &cfg, seed, &queue_ops, svc);
+	if (svc->queue && svc->daemon->grace_ns)
+		holdq_grace(svc->queue, svc->daemon->grace_ns);
 	return svc->queue ? 0 : -1;
+}
+
+void service_grace(struct daemon *d, uint64_t now_ns)
+{
+	d->grace_ns = now_ns + GRACE_NS;
+	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
+		if (d->service[i].queue)
+			holdq_grace(d->service[i].queue, d->grace_ns);
 }
 
 uint32_t service_window(const struct service *svc)

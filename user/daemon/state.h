@@ -35,7 +35,7 @@ struct service {
 	uint64_t overflows;           /* of the tally, at the last tick */
 	uint32_t drops, drops_before; /* at the listeners, summed, now and at the look before */
 	uint32_t inode_before;
-	int listeners_before;
+	int listeners_before, full_before;
 	int busy; /* something moved at the last tick */
 	int listeners;
 	uint32_t listener_inode; /* of one of them: whose process, whose cgroup */
@@ -56,6 +56,8 @@ struct daemon {
 	uint64_t woken_ns; /* the settlement that is being answered; 0 = none */
 	uint64_t admission_head;
 	unsigned int ticks;
+	uint64_t tick_ns;     /* the last one */
+	uint64_t grace_ns;    /* copies of SYNs were missed: nobody counts as gone before */
 	uint32_t generic[64]; /* ifindexes in generic mode */
 	unsigned int generic_count;
 	int release_fd, sweep_fd;
@@ -114,6 +116,8 @@ int service_start_queue(struct service *svc);
 /* Counts a SYN that leaves unreleased, and takes its mark away. */
 void service_discarded(struct service *svc, const struct synhold_tuple *tuple, unsigned int reason);
 uint32_t service_window(const struct service *svc); /* in force; 0 = none */
+/* Copies of SYNs were not seen for a while: clients may be between two that are far apart. */
+void service_grace(struct daemon *d, uint64_t now_ns);
 /* What counts for the window: handshakes in flight, and requests that clients left behind. */
 int64_t service_inside(const struct service *svc);
 

@@ -315,6 +315,12 @@ void tick_run(struct daemon *d)
 
 	__atomic_store_n(&d->inst->daemon->heartbeat_ns, now_ns, __ATOMIC_RELEASE);
 	d->ticks++;
+	if (d->tick_ns && now_ns - d->tick_ns > SYNHOLD_HEARTBEAT_STALE_NS) {
+		log_line(LOG_LEVEL_WARNING, "this daemon stood still for %.1f s; fallback was in force",
+			 (double)(now_ns - d->tick_ns) / 1e9);
+		service_grace(d, now_ns);
+	}
+	d->tick_ns = now_ns;
 	if (!still_attached(d)) {
 		log_line(LOG_LEVEL_INFO, "instance '%s' has been detached", d->inst->name);
 		d->detached = 1;

@@ -185,7 +185,8 @@ static int attach_one(struct deploy *deploy, struct instance *inst, const char *
 	if (!ret) {
 		if (created)
 			value.flags |= SYNHOLD_IFACE_QDISC;
-		if (!(value.flags & SYNHOLD_IFACE_GENERIC) && tx_reaches_wire(ifname))
+		/* in generic mode the stack itself sends what XDP_TX gives back, veth or not */
+		if (value.flags & SYNHOLD_IFACE_GENERIC || tx_reaches_wire(ifname))
 			value.flags |= SYNHOLD_IFACE_TX;
 		snprintf(value.name, sizeof(value.name), "%s", ifname);
 		if (bpf_map_update_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value, BPF_ANY))

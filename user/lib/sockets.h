@@ -13,7 +13,8 @@ struct sockets_listener {
 	uint32_t queue;   /* connections that wait to be accepted */
 	uint32_t limit;   /* most that may wait */
 	uint32_t inode;
-	uint32_t drops; /* SYNs and handshakes it could not take since it was made (sk_drops), modulo 2^32 */
+	uint32_t drops; /* sk_drops since it was made, modulo 2^32: what overflowed, but also handshakes that were reset
+			 */
 };
 
 /* Calls fn for every TCP listener, IPv4 and IPv6, members of a SO_REUSEPORT group one by one. 0 or -errno. */
