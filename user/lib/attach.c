@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* An instance's interfaces: links and filters on, updated in place, off. */
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <linux/if_link.h>
 #include <net/if.h>
@@ -82,9 +83,40 @@ static int tx_reaches_wire(const char *ifname)
 	return 0;
 }
 
+/* Which other instance has a link pinned for the interface and this program: its name in `name`, or -ENOENT. */
+static int other_instance(uint32_t ifindex, uint32_t prog_id, char name[SYNHOLD_NAME_LEN])
+{
+	DIR *root = opendir(INSTANCE_PIN_ROOT);
+	struct dirent *entry;
+	int ret = -ENOENT;
+
+	while (ret && root && (entry = readdir(root))) {
+		struct bpf_link_info info = {0};
+		uint32_t length = sizeof(info);
+		struct instance other;
+		char path[192];
+		int fd;
+
+		if (entry->d_name[0] == '.' || instance_init(&other, entry->d_name, NULL))
+			continue;
+		pins_link_path(&other, ifindex, path, sizeof(path));
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &length) && info.prog_id == prog_id) {
+			snprintf(name, SYNHOLD_NAME_LEN, "%s", other.name);
+			ret = 0;
+		}
+		close(fd);
+	}
+	if (root)
+		closedir(root);
+	return ret;
+}
+
 static int busy(const char *ifname, struct error *err)
 {
-	char name[32];
+	char name[32], instance[SYNHOLD_NAME_LEN];
 	uint32_t id = 0;
 	int generic;
 
@@ -94,6 +126,10 @@ static int busy(const char *ifname, struct error *err)
 	}
 	error_set(err, -EBUSY, "interface %s has another XDP program: %s, id %u, %s mode", ifname, name, id,
 		  generic ? "generic" : "native");
+	if (!other_instance(if_nametoindex(ifname), id, instance))
+		return error_hint(err, -EBUSY,
+				  "it is synhold's instance '%s': use that one, or synhold --instance %s detach %s",
+				  instance, instance, ifname);
 	return error_hint(err, -EBUSY,
 			  "synhold never replaces it; bpftool net show dev %s; ip link set dev %s %s off removes it",
 			  ifname, ifname, generic ? "xdpgeneric" : "xdp");
