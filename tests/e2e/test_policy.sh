@@ -190,7 +190,7 @@ test_save_and_run() {
 	synhold save >/run/e2e/saved.conf
 	synhold save -o /run/e2e/saved-too.conf
 	cmp /run/e2e/saved.conf /run/e2e/saved-too.conf
-	assert_eq "$(synhold diff -c /run/e2e/saved.conf)" "" "differences to what was just saved"
+	assert_eq "$(synhold diff -c /run/e2e/saved.conf)" "no difference" "differences to what was just saved"
 	stop shield
 	synhold detach --all
 	daemon shield s0 -c /run/e2e/saved.conf
@@ -261,6 +261,93 @@ test_reload_without_a_service() {
 	# nothing listens there: the connections are refused now, and not held for ever
 	finish other 10
 	expect_line "$(output other)" refused=3
+}
+
+# Entries that commands gave are no entries of the file, and stay.
+test_reload_tells_lists() {
+	net_up
+	write_config 100
+	daemon shield s0 -c /run/e2e/web.conf
+	assert_eq "$(synhold diff)" "no difference" "differences at the start"
+	assert_eq "$(synhold diff --json | jq -c .differences)" "[]" "differences at the start"
+	synhold deny add 10.10.5.0/24
+	printf '[synhold]\nprefer = 10.10.6.0/24 10\n' >>/run/e2e/web.conf
+	assert_match "$(synhold diff)" "prefer 10.10.6.0/24: absent → weight 10" "the difference"
+	assert_match "$(synhold diff)" "deny 10.10.5.0/24: listed .kept: added by command" "the difference"
+	local told
+	told=$(synhold reload)
+	assert_match "$told" "prefer 10.10.6.0/24: absent → weight 10" "what reload prints"
+	assert_match "$told" "deny 10.10.5.0/24: listed .kept: added by command" "what reload prints"
+	assert_match "$(synhold deny)" "10.10.5.0/24" "the list after the reload"
+}
+
+test_monitor_says_so() {
+	net_up
+	assert_match "$(synhold attach s0 --port "web=$PORT" mode=monitor window=64)" "^attached.*web: ports $PORT, mode=monitor, window=64" \
+		"what attach prints"
+	local note="mode=monitor: only counted; synhold set web mode=enforce"
+	assert_match "$(synhold status)" "static, monitor" "the state for people"
+	expect state=static
+	assert_match "$(synhold close web --for 1m)" "closed, and open again in 1m .$note" "what close prints"
+	assert_match "$(synhold status)" "web: closed, opens again in (59|60) s" "the note below the table"
+	synhold open web
+	assert_match "$(synhold deny add 10.10.9.0/24)" "is in the deny list .$note" "what deny prints"
+	assert_eq "$(synhold deny del 10.10.9.0/24)" "10.10.9.0/24 is removed from the deny list" "what deny del prints"
+	assert_match "$(synhold set web share=50%)" "share: 100% → 50% .$note" "what set prints"
+	assert_match "$(synhold status)" "web: share in force 50.0% of the sources" "the note below the table"
+	[[ $(synhold set web mode=enforce) != *counted* ]] || fail "said to count when it enforces"
+	[[ $(synhold close web) != *counted* ]] || fail "said to count when it enforces"
+}
+
+test_kept_policy_is_told() {
+	net_up
+	synhold attach s0 --port "web=$PORT" mode=monitor rate=200
+	daemon shield s0 --metrics 127.0.0.1:9477
+	local log
+	log=$(cat "$LOGS/shield.log")
+	assert_match "$log" "web: ports $PORT, mode=monitor, window=auto, rate=200 .kept from before" "the log"
+	assert_match "$log" "interface s0 .(native|generic)" "the log"
+	assert_match "$log" "metrics at 127.0.0.1:9477" "the log"
+	assert_match "$log" "warning: web: nothing listens" "the log"
+	stop shield
+	server
+	daemon shield s0 --port "web=$PORT" mode=enforce
+	log=$(cat "$LOGS/shield.log")
+	assert_match "$log" "web: ports $PORT, mode=enforce, window=auto, rate=200 .changed; what was not named is kept" "the log"
+	[[ $log != *"nothing listens"* ]] || fail "a warning about a service that is served: $log"
+}
+
+test_detach_on_exit_of_attached() {
+	net_up
+	synhold attach s0 --port "web=$PORT" window=4
+	daemon shield --detach-on-exit
+	stop shield
+	assert_eq "$(instances)" "" "instances"
+	no_trace s0
+	# left behind by a run before, named again, and ended from the terminal
+	daemon shield s0 --port "web=$PORT"
+	stop shield
+	daemon shield s0 --port "web=$PORT" --detach-on-exit
+	stop shield INT
+	assert_eq "$(instances)" "" "instances"
+	no_trace s0
+}
+
+test_status_of_a_storm() {
+	net_up
+	server
+	shield
+	synhold close web
+	start herd cli "$TOOLS/storm" "$DST" "$PORT" clients=5 patience=20000
+	expect held=5
+	assert_match "$(synhold explain web)" "What you can do: synhold open web" "what is said of a closed service"
+	synhold open web
+	finish herd 10
+	expect hold.released=5
+	assert_match "$(synhold status)" "SEEN +LET IN +WAITING +HELD SYNS +DROPPED +REJECTED +SERVED" "the columns"
+	wait_until '[ "$(value inflight)" = 0 ]' 3
+	assert_match "$(synhold status)" "web +[a-z]+ +0 of [0-9]+ +5 +5 +0 +5 +0 +0 +5[^0-9]" "the line of the service"
+	assert_eq "$(synhold status | awk 'length > 100')" "" "lines that are too long"
 }
 
 # Timed entries stay over a reload, entries of the file go with it.

@@ -87,6 +87,31 @@ test_lists() {
 	assert_eq "$(synhold deny --json | jq '[.. | .cidr? // empty] | length')" 0 "entries"
 }
 
+# What is accepted but is likely to be a mistake: a line on standard error, and it is done.
+warned() { # PATTERN COMMAND...
+	local pattern=$1
+	shift
+	"$@" >/run/e2e/out 2>/run/e2e/err || fail "'$*' failed: $(cat /run/e2e/err)"
+	assert_match "$(cat /run/e2e/err)" "$pattern" "the warning of '$*'"
+	assert_eq "$(wc -l </run/e2e/err)" 1 "lines on standard error of '$*'"
+}
+
+test_warnings() {
+	net_up
+	synhold attach s0 --port "web=$PORT" window=16 2>/run/e2e/err
+	assert_eq "$(cat /run/e2e/err)" "" "what attach warns of"
+	synhold set web window=4 2>/run/e2e/err
+	assert_eq "$(cat /run/e2e/err)" "" "a window below a bound that nobody gave"
+	warned "window=4 .* window-min=6" synhold set web window-min=6
+	warned "shuts every IPv4 client out" synhold deny add 0.0.0.0/0
+	warned "shuts every client out" synhold deny add ::/0
+	warned "switches the shield off for every IPv4 client, up to 20 SYN/s" synhold allow add 0.0.0.0/0
+	synhold deny add ::/0 --confirm 1m 2>/run/e2e/err
+	synhold deny add 10.0.0.0/8 2>>/run/e2e/err
+	assert_eq "$(cat /run/e2e/err)" "" "warnings without need"
+	refused 2 "with a unit" synhold set web target-delay=50
+}
+
 test_interfaces() {
 	net_up
 	ip netns add "$E2E_NAME-x"
@@ -167,6 +192,15 @@ test_not_attached() {
 	refused 1 "not attached" synhold deny add 10.0.0.1
 	refused 1 "not attached" synhold save
 	refused 1 "not attached" synhold reload
+	refused 1 "not attached" synhold diff
+	refused 1 "not attached" synhold ramp web --from 1% --to 100% --over 1m
+	refused 1 "not attached" synhold signal web queue 1
+	refused 1 "not attached" synhold status web
+	local command
+	for command in allow deny prefer "explain web" "suggest web" "flush web"; do
+		# shellcheck disable=SC2086 # words
+		refused 1 "'default' is not attached; synhold run .* or synhold attach " synhold $command
+	done
 	refused 2 "rate" synhold set web rate=abc
 }
 

@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "cli/status.h"
 #include "daemon/control.h"
 #include "export/export.h"
 #include "lib/keys.h"
@@ -341,6 +343,37 @@ static void test_addresses(void **state)
 	}
 }
 
+/* What people see must say what the numbers alone do not. */
+static void test_status_for_people(void **state)
+{
+	FILE *file = tmpfile();
+	char text[4096] = "";
+	int saved = dup(STDOUT_FILENO);
+
+	(void)state;
+	services[0].runtime.ceiling_interval_ns = 10000000;
+	services[0].policy.share_ppm = 250000;
+	services[0].policy.share_threshold = 1ULL << 30;
+	services[0].count.verdict[SYNHOLD_VERDICT_ADMIT] = 30;
+	services[0].tally.released = 12;
+	services[1].state = SNAPSHOT_STATIC;
+	services[1].policy.mode = SYNHOLD_MODE_MONITOR;
+	assert_non_null(file);
+	fflush(stdout);
+	assert_true(dup2(fileno(file), STDOUT_FILENO) >= 0);
+	assert_int_equal(status_print(&snap, NULL), 0);
+	fflush(stdout);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	rewind(file);
+	assert_true(fread(text, 1, sizeof(text) - 1, file) > 0);
+	fclose(file);
+	assert_non_null(strstr(text, "web: pressure has set a ceiling of 100/s; it recovers by itself\n"));
+	assert_non_null(strstr(text, "web: share in force 25.0% of the sources\n"));
+	assert_non_null(strstr(text, " 42 ")); /* let in: admitted or released */
+	assert_non_null(strstr(text, "static, monitor"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -351,6 +384,7 @@ int main(void)
 		cmocka_unit_test_setup(test_metric_values, setup),
 		cmocka_unit_test_setup(test_histogram, setup),
 		cmocka_unit_test_setup(test_format, setup),
+		cmocka_unit_test_setup(test_status_for_people, setup),
 		cmocka_unit_test(test_signals),
 		cmocka_unit_test(test_addresses),
 	};

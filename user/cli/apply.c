@@ -13,6 +13,8 @@
 void apply_end(struct apply *apply)
 {
 	model_free(apply->model);
+	model_free(apply->before);
+	apply->before = NULL;
 	config_lists_free(&apply->lists);
 	apply->model = NULL;
 }
@@ -96,6 +98,10 @@ int apply_check(const struct attach_args *args, const char *instance, int is_run
 	if (!ret)
 		ret = check_interfaces(args, opened ? NULL : &inst, apply->model, err);
 	instance_close(&inst);
+	if (!ret && !args->config) {
+		apply->before = running;
+		running = NULL;
+	}
 	return ret;
 }
 

@@ -6,7 +6,8 @@
 #include "cli/attach_args.h"
 
 struct apply {
-	struct model *model; /* in force; NULL until then. apply_end() frees it */
+	struct model *model;  /* in force; NULL until then. apply_end() frees it */
+	struct model *before; /* what was in force and is carried on; NULL: nothing, or a file replaces it */
 	struct config_lists lists;
 	int exists; /* the instance was there before */
 };

@@ -5,7 +5,7 @@
 
 #include "cli/apply.h"
 #include "cli/guard.h"
-#include "lib/spec.h"
+#include "cli/notice.h"
 #include "lib/units.h"
 
 static json_t *attached_json(const struct instance *inst, const struct model *model, const struct attach_args *args)
@@ -26,18 +26,18 @@ static json_t *attached_json(const struct instance *inst, const struct model *mo
 			 (double)args->confirm_ns / 1e9);
 }
 
-static void print_attached(const struct instance *inst, const struct model *model, const struct attach_args *args)
+static void print_attached(const struct instance *inst, const struct apply *apply, const struct attach_args *args)
 {
 	struct deploy_interface list[ATTACH_INTERFACES_MAX];
 	unsigned int count = deploy_interfaces(inst, list, ATTACH_INTERFACES_MAX);
-	char spec[512], wait[32];
+	const struct model *model = apply->model;
+	char text[1100], wait[32];
 
 	for (unsigned int i = 0; i < count; i++)
 		printf("attached to %s (%s)\n", list[i].name, list[i].generic ? "generic" : "native");
 	for (int id = 0; id < SYNHOLD_SERVICES; id++)
-		for (unsigned int i = 0;
-		     model->service[id].name[0] && !spec_format(&model->specs[id], i, spec, sizeof(spec)); i++)
-			printf("service %s: %s\n", model->service[id].name, spec);
+		if (model->service[id].name[0])
+			printf("%s\n", notice_service(model, id, apply->before, text, sizeof(text)));
 	if (!model_limits_alone(model))
 		printf("nothing is limited yet: window=auto needs the daemon (synhold run), or set a rate or a window here\n");
 	if (args->confirm_ns)
@@ -79,10 +79,11 @@ int cli_attach(struct cli *cli, int argc, char **argv)
 	} else if (cli->json) {
 		ret = cli_print_json(cli, attached_json(&inst, apply.model, &args));
 	} else {
-		print_attached(&inst, apply.model, &args);
+		print_attached(&inst, &apply, &args);
 		ret = cli_finish(cli);
 	}
 	if (done) {
+		notice_windows(apply.model, NULL, notice_warn);
 		deploy_unload(&deploy);
 		instance_close(&inst);
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/notice.h"
 #include "lib/units.h"
 
 int cli_bypass(struct cli *cli, int argc, char **argv)
@@ -13,7 +14,7 @@ int cli_bypass(struct cli *cli, int argc, char **argv)
 	struct cli_words words;
 	struct instance inst;
 	struct error err = {0};
-	char text[32];
+	char text[32], note[160];
 	int ret, on = 0;
 
 	ret = cli_parse(cli, argc, argv, options, &words, &err);
@@ -29,11 +30,12 @@ int cli_bypass(struct cli *cli, int argc, char **argv)
 	if (ret)
 		return cli_fail(cli, &err);
 	instance_bypass(&inst, !on ? 0 : for_ns ? instance_now_ns() + for_ns : SYNHOLD_FOREVER);
+	notice_monitor(&inst, NULL, note, sizeof(note));
 	instance_close(&inst);
 	if (cli->json)
 		return cli_print_json(cli, json_pack("{s:b,s:f}", "bypass", on, "for_seconds", (double)for_ns / 1e9));
 	if (!on)
-		printf("bypass is off: the limits are in force\n");
+		printf("bypass is off: the limits are in force%s\n", note);
 	else if (for_ns)
 		printf("bypass is on: everything passes for %s\n", units_format_duration(text, sizeof(text), for_ns));
 	else

@@ -102,13 +102,16 @@ static int compare(const void *a, const void *b)
 	return order ? order : (int)x->prefixlen - (int)y->prefixlen;
 }
 
-static const char *entry_text(const struct list_entry *entry, char *buf, size_t size)
+static const char *entry_text(enum list_kind kind, const struct list_entry *entry, char *buf, size_t size)
 {
 	char rate[32];
 
 	if (!entry)
 		return NULL;
-	snprintf(buf, size, "%s%s%s", entry->value.rate_pps ? "rate " : "listed",
+	snprintf(buf, size, "%s%s%s",
+		 !entry->value.rate_pps ? "listed" :
+		 kind == LIST_PREFER    ? "weight " :
+					  "rate ",
 		 entry->value.rate_pps ? units_format_count(rate, sizeof(rate), entry->value.rate_pps) : "",
 		 entry->value.note[0] ? " #" : "");
 	if (entry->value.note[0])
@@ -117,18 +120,20 @@ static const char *entry_text(const struct list_entry *entry, char *buf, size_t 
 	return buf;
 }
 
-static void add_entry(json_t *list, const char *kind, const struct list_entry *old, const struct list_entry *now)
+static void add_entry(json_t *list, enum list_kind kind, const struct list_entry *old, const struct list_entry *now)
 {
 	char before[128], after[128], cidr[64], key[80];
 	const struct list_entry *either = old ? old : now;
 
-	entry_text(old, before, sizeof(before));
-	entry_text(now, after, sizeof(after));
+	entry_text(kind, old, before, sizeof(before));
+	entry_text(kind, now, after, sizeof(after));
 	if (old && now && !strcmp(before, after))
 		return;
-	snprintf(key, sizeof(key), "%s %s", kind,
+	snprintf(key, sizeof(key), "%s %s", lists_name(kind),
 		 units_format_cidr(cidr, sizeof(cidr), either->addr, either->prefixlen));
 	add(list, "*", key, old ? before : NULL, now ? after : NULL);
+	if (old && !now && !old->value.from_file)
+		json_object_set_new(json_array_get(list, json_array_size(list) - 1), "kept", json_true());
 }
 
 void changes_lists(json_t *list, const struct config_lists *old, const struct config_lists *now)
@@ -144,14 +149,14 @@ void changes_lists(json_t *list, const struct config_lists *old, const struct co
 		while (a != a_end || b != b_end) {
 			int order = a == a_end ? 1 : b == b_end ? -1 : compare(a, b);
 
-			add_entry(list, lists_name((enum list_kind)kind), order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+			add_entry(list, (enum list_kind)kind, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
 			a += order <= 0;
 			b += order >= 0;
 		}
 	}
 }
 
-void changes_print(const json_t *list)
+void changes_print(const json_t *list, const char *tail)
 {
 	size_t i;
 	json_t *change;
@@ -160,7 +165,12 @@ void changes_print(const json_t *list)
 		const char *old = json_string_value(json_object_get(change, "old"));
 		const char *now = json_string_value(json_object_get(change, "new"));
 
-		printf("%s %s: %s → %s\n", json_string_value(json_object_get(change, "service")),
-		       json_string_value(json_object_get(change, "key")), old ? old : "absent", now ? now : "absent");
+		printf("%s %s: ", json_string_value(json_object_get(change, "service")),
+		       json_string_value(json_object_get(change, "key")));
+		if (json_is_true(json_object_get(change, "kept")))
+			printf("%s (kept: added by command)", old);
+		else
+			printf("%s → %s", old ? old : "absent", now ? now : "absent");
+		printf("%s\n", i + 1 == json_array_size(list) ? tail : "");
 	}
 }

@@ -16,10 +16,13 @@ void changes_models(json_t *list, const struct model *old, const struct model *n
 void changes_key(json_t *list, const struct key *key, const char *name, const struct synhold_policy *old,
 		 const struct synhold_policy *now, const struct synhold_global_policy *old_global,
 		 const struct synhold_global_policy *now_global);
-/* Entries of address lists; the key is `allow CIDR` or `deny CIDR`. */
+/*
+ * Entries of address lists; the key is `allow CIDR`, `deny CIDR` or `prefer CIDR`. now: of the file. An entry that a
+ * command added and the file does not have has "kept": true, as a reload leaves it alone.
+ */
 void changes_lists(json_t *list, const struct config_lists *old, const struct config_lists *now);
 
-/* Prints them as lines `SERVICE KEY: old -> new`, with an arrow. */
-void changes_print(const json_t *list);
+/* Prints them as lines `SERVICE KEY: old -> new`, with an arrow; tail: what the last line ends with. */
+void changes_print(const json_t *list, const char *tail);
 
 #endif

@@ -39,7 +39,7 @@ static void check_memory(struct check *check)
 		return;
 	level = kib / 1024 < NEEDED_MIB ? CHECK_FAIL : kib / 1024 < SPARE_MIB ? CHECK_WARN : CHECK_OK;
 	check_add(check, level, "memory", level == CHECK_OK ? "" : "free some, or lower hold-memory",
-		  "%lu MiB available; an instance takes up to %d", kib / 1024, NEEDED_MIB);
+		  "%lu MiB available; an instance takes up to %d MiB", kib / 1024, NEEDED_MIB);
 }
 
 static void check_sysctls(struct check *check)

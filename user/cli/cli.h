@@ -73,6 +73,9 @@ int cli_failed(const struct cli *cli, const struct error *err);
 int cli_misuse(const struct cli *cli, struct error *err, const char *message, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The instance does not exist: what to do about it. Returns -ENOENT. */
+int cli_not_attached(const char *instance, struct error *err);
+
 /* Writes the value to stdout and frees it. Returns 0, or 1 when it could not be written. */
 int cli_print_json(const struct cli *cli, json_t *value);
 

@@ -58,7 +58,10 @@ int cli_diff(struct cli *cli, int argc, char **argv)
 	} else if (cli->json) {
 		ret = cli_print_json(cli, json_pack("{s:s,s:o}", "file", args.config, "differences", list));
 	} else {
-		changes_print(list);
+		if (json_array_size(list))
+			changes_print(list, "");
+		else
+			printf("no difference\n");
 		json_decref(list);
 		ret = cli_finish(cli);
 	}

@@ -22,6 +22,8 @@ int cli_explain(struct cli *cli, int argc, char **argv)
 		ret = cli_misuse(cli, &err, words.count ? "one service at a time" : "no service given");
 	if (!ret)
 		ret = snapshot_take(&snap, cli->instance, &err);
+	if (!ret && !snap.attached)
+		ret = cli_not_attached(snap.instance, &err);
 	for (unsigned int i = 0; !ret && i < snap.service_count; i++)
 		if (!strcmp(snap.service[i].policy.name, words.word[0]))
 			svc = &snap.service[i];

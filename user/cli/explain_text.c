@@ -73,9 +73,19 @@ static void say_override(const struct picture *p)
 		printf("The window is suspended: nothing was ever seen leaving the port. Attach to the interface that the replies take.\n");
 }
 
+/* The signal behind a ceiling, where the daemon knows it. */
+static const char *cause(const struct picture *p, char *buf, size_t size)
+{
+	const char *name = word(p->answer, "pressure_name");
+
+	snprintf(buf, size, name[0] ? " (%s, at %.2f of its target)" : "", name, p->pressure);
+	return buf;
+}
+
 static void say_window(const struct picture *p)
 {
 	int64_t inflight = p->svc->inflight;
+	char text[96];
 
 	if (state_is(p, "fixed") && p->window <= 0) {
 		printf("There is no window (window=none): %" PRIi64
@@ -100,10 +110,11 @@ static void say_window(const struct picture *p)
 		printf("nothing has settled for %.1f s, so it shrinks to a few that go on probing.\n",
 		       number(p->answer, "quiet_seconds"));
 	else if (state_is(p, "ceiling"))
-		printf("beside it stands a ceiling of %.0f/s, because of pressure behind accept().\n", p->ceiling);
+		printf("beside it stands a ceiling of %.0f/s, because of pressure behind accept()%s; it recovers by itself.\n",
+		       p->ceiling, cause(p, text, sizeof(text)));
 	else if (state_is(p, "drain"))
-		printf("pressure stays high, so a ceiling of %.0f/s lets almost nothing in until it has fallen.\n",
-		       p->ceiling);
+		printf("pressure stays high%s, so a ceiling of %.0f/s lets almost nothing in until it has fallen; it recovers by itself.\n",
+		       cause(p, text, sizeof(text)), p->ceiling);
 	else
 		printf("state %s.\n", p->state);
 }
@@ -174,12 +185,14 @@ static void say_change(const struct picture *p)
 static void say_pressure(const struct picture *p)
 {
 	const char *name = word(p->answer, "pressure_name");
+	char text[96];
 
-	if (!name[0] && p->pressure <= 0)
-		printf("No pressure signal has been seen.\n");
-	else
+	if (p->pressure >= 0.005) /* what prints as 0.00 is none */
 		printf("The highest pressure of the last second is %s at %.2f of its target%s.\n",
-		       name[0] ? name : "none", p->pressure, p->pressure > 1 ? ": too much" : "");
+		       name[0] ? name : "one without a name", p->pressure, p->pressure > 1 ? ": too much" : "");
+	if (p->ceiling > 0 && !state_is(p, "ceiling") && !state_is(p, "drain"))
+		printf("A ceiling of %.0f/s stands as well, because of pressure behind accept()%s; it recovers by itself.\n",
+		       p->ceiling, cause(p, text, sizeof(text)));
 	if (p->svc->listeners > 0)
 		printf("%u of at most %u connections wait in the accept queue.\n", p->svc->accept_queue,
 		       p->svc->accept_queue_max);
@@ -234,9 +247,13 @@ static void say_limits(const struct picture *p)
 	const __u64 *over = p->svc->policy.mode == SYNHOLD_MODE_MONITOR ? count->would_limit : count->over_limit;
 	uint64_t since = p->svc->runtime.limiting_since_ns;
 	char when[24];
-	int any = 0;
+	int monitors = p->svc->policy.mode == SYNHOLD_MODE_MONITOR, any = 0;
 
-	if (since && since <= p->snap->now_ns)
+	if (monitors)
+		printf("Nothing is limited, as mode=monitor only counts");
+	else if (p->closed)
+		printf("What limits now is that the service is closed");
+	else if (since && since <= p->snap->now_ns)
 		printf("New connections have been limited for %s; what limits now is %s",
 		       times((unsigned int)((p->snap->now_ns - since) / 1000000000ULL), when, sizeof(when)),
 		       limit_now(p));
@@ -244,19 +261,27 @@ static void say_limits(const struct picture *p)
 		printf("Nothing limits now");
 	for (unsigned int i = 0; i < SYNHOLD_REASON_COUNT; i++)
 		if (over[i])
-			printf("%s%s %llu", any++ ? ", " : "; in all, SYNs were over: ", snapshot_reason_name(i),
-			       over[i]);
-	printf("%s\n", any ? "." : "; no SYN was ever over a limit.");
+			printf("%s%s %llu",
+			       any++    ? ", " :
+			       monitors ? "; in all, SYNs would have been over: " :
+					  "; in all, SYNs were over: ",
+			       snapshot_reason_name(i), over[i]);
+	printf("%s\n", any      ? "." :
+		       monitors ? "; no SYN would have been over a limit." :
+				  "; no SYN was ever over a limit.");
 }
 
 static void say_advice(const struct picture *p)
 {
-	if (state_is(p, "stall"))
+	if (p->closed)
+		printf("What you can do: synhold open %s lets new connections in again; synhold ramp %s --from 5%% --to 100%% --over 5m after it brings them back bit by bit.\n",
+		       p->name, p->name);
+	else if (state_is(p, "stall"))
 		printf("What you can do: look at the server, it does not answer; synhold flush %s clears its accept queue, synhold close %s spares it new work.\n",
 		       p->name, p->name);
 	else if (state_is(p, "ceiling") || state_is(p, "drain") || p->pressure > 1)
 		printf("What you can do: relieve %s; the ceiling then rises by itself. synhold ramp %s reverse lets fewer in.\n",
-		       word(p->answer, "pressure_name"), p->name);
+		       *word(p->answer, "pressure_name") ? word(p->answer, "pressure_name") : "the server", p->name);
 	else if (p->svc->runtime.held && p->delay_ms > 1.15 * p->goal_ms)
 		printf("What you can do: add capacity, or raise target-delay if clients can bear to wait longer for the server.\n");
 	else if (p->svc->runtime.held && p->pace > 0)

@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "cli/list.h"
+#include "cli/notice.h"
 #include "lib/units.h"
 
 struct list_options {
 	uint64_t for_ns, rate, confirm_ns;
 	const char *note;
+	char monitor[160]; /* what the answer ends with when nothing is enforced */
 };
 
 static int parse_cidr(const char *text, struct list_entry *entry, struct error *err)
@@ -49,7 +51,7 @@ static int find_standing(void *ctx, const struct list_entry *entry)
 	return 1;
 }
 
-static int add(struct cli *cli, enum list_kind kind, const char *cidr, const struct list_options *o, struct error *err)
+static int add(struct cli *cli, enum list_kind kind, const char *cidr, struct list_options *o, struct error *err)
 {
 	struct list_entry entry = {0};
 	struct instance inst;
@@ -78,6 +80,11 @@ static int add(struct cli *cli, enum list_kind kind, const char *cidr, const str
 	if (o->note)
 		snprintf(entry.value.note, sizeof(entry.value.note), "%s", o->note);
 	ret = lists_add(&inst, kind, &entry, err);
+	if (!ret) {
+		notice_entry(kind, &entry, o->confirm_ns > 0);
+		if (kind == LIST_DENY)
+			notice_monitor(&inst, NULL, o->monitor, sizeof(o->monitor));
+	}
 	instance_close(&inst);
 	return ret == -EINVAL ? -EIO : ret;
 }
@@ -97,7 +104,7 @@ static int del(struct cli *cli, enum list_kind kind, const char *cidr, struct er
 	return ret;
 }
 
-static int load(struct cli *cli, enum list_kind kind, const char *path, struct error *err)
+static int load(struct cli *cli, enum list_kind kind, const char *path, struct list_options *o, struct error *err)
 {
 	struct instance inst;
 	int ret = cli_open_writer(cli, &inst, err);
@@ -105,11 +112,13 @@ static int load(struct cli *cli, enum list_kind kind, const char *path, struct e
 	if (ret)
 		return ret;
 	ret = lists_load(&inst, kind, path, err);
+	if (ret >= 0 && kind == LIST_DENY)
+		notice_monitor(&inst, NULL, o->monitor, sizeof(o->monitor));
 	instance_close(&inst);
 	return ret;
 }
 
-static int change(struct cli *cli, enum list_kind kind, const struct cli_words *words, const struct list_options *o,
+static int change(struct cli *cli, enum list_kind kind, const struct cli_words *words, struct list_options *o,
 		  struct error *err)
 {
 	const char *verb = words->word[0], *what = words->count > 1 ? words->word[1] : NULL;
@@ -127,7 +136,7 @@ static int change(struct cli *cli, enum list_kind kind, const struct cli_words *
 	else if (!strcmp(verb, "del"))
 		ret = del(cli, kind, what, err);
 	else
-		ret = load(cli, kind, what, err);
+		ret = load(cli, kind, what, o, err);
 	return ret;
 }
 
@@ -144,12 +153,12 @@ static int report(const struct cli *cli, enum list_kind kind, const struct cli_w
 						     loaded ? "file" : "cidr", words->word[1], "entries",
 						     loaded ? count : 1));
 	if (loaded)
-		printf("%d entries of %s are in the %s list\n", count, words->word[1], list);
+		printf("%d entries of %s are in the %s list%s\n", count, words->word[1], list, o->monitor);
 	else
-		printf("%s %s the %s list", words->word[1], !strcmp(verb, "add") ? "is in" : "is not any more in",
-		       list);
+		printf("%s %s the %s list", words->word[1], !strcmp(verb, "add") ? "is in" : "is removed from", list);
 	if (!loaded)
-		printf(o->for_ns ? " for %s\n" : "\n", units_format_duration(text, sizeof(text), o->for_ns));
+		printf("%s%s%s\n", o->for_ns ? " for " : "",
+		       o->for_ns ? units_format_duration(text, sizeof(text), o->for_ns) : "", o->monitor);
 	if (o->confirm_ns)
 		printf("undone in %s unless confirmed: synhold confirm\n",
 		       units_format_duration(text, sizeof(text), o->confirm_ns));

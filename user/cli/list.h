@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "lib/lists.h"
 
-/* Prints a list by address, as a table or a JSON array; empty where nothing is attached. The exit status, or -errno
+/* Prints a list by address, as a table or a JSON array. The exit status, or -errno
  * with err set. */
 int list_print(struct cli *cli, enum list_kind kind, struct error *err);
 

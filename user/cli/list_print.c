@@ -89,13 +89,13 @@ int list_print(struct cli *cli, enum list_kind kind, struct error *err)
 	json_t *array = json_array();
 	struct instance inst;
 	uint64_t now_ns = instance_now_ns();
-	int ret = cli_open_reader(cli, &inst, err), attached = !ret;
+	int ret = cli_open_reader(cli, &inst, err);
 
-	if (attached) {
+	if (!ret) {
 		ret = lists_each(&inst, kind, gather, &g) ? error_set(err, -ENOMEM, "out of memory") : 0;
 		instance_close(&inst);
 	}
-	if (ret && ret != -ENOENT) {
+	if (ret) {
 		json_decref(array);
 		config_lists_free(&g.lists);
 		return ret;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/notice.h"
 #include "lib/model.h"
 #include "lib/spec.h"
 #include "lib/units.h"
@@ -38,7 +39,7 @@ static int turn(struct cli *cli, int argc, char **argv, int closed)
 	struct cli_words words;
 	struct instance inst;
 	struct error err = {0};
-	char text[32];
+	char text[32], note[160] = "";
 	int ret;
 
 	ret = cli_parse(cli, argc, argv, options, &words, &err);
@@ -52,6 +53,8 @@ static int turn(struct cli *cli, int argc, char **argv, int closed)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
 		ret = commit_closed(&inst, words.word[0], closed, for_ns, confirm_ns, &err);
+		if (!ret && (closed || for_ns))
+			notice_monitor(&inst, words.word[0], note, sizeof(note));
 		instance_close(&inst);
 	}
 	if (ret)
@@ -64,7 +67,7 @@ static int turn(struct cli *cli, int argc, char **argv, int closed)
 	if (for_ns)
 		printf(", and %s again in %s", closed ? "open" : "closed",
 		       units_format_duration(text, sizeof(text), for_ns));
-	printf("\n");
+	printf("%s\n", note);
 	if (confirm_ns)
 		printf("undone in %s unless confirmed: synhold confirm\n",
 		       units_format_duration(text, sizeof(text), confirm_ns));

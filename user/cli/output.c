@@ -88,11 +88,19 @@ int cli_print_json(const struct cli *cli, json_t *value)
 	return ret || cli_finish(cli);
 }
 
+int cli_not_attached(const char *instance, struct error *err)
+{
+	error_set(err, -ENOENT, "instance '%s' is not attached", instance);
+	return error_hint(err, -ENOENT, "synhold run IFACE --port PORT or synhold attach IFACE --port PORT does that");
+}
+
 int cli_open_reader(const struct cli *cli, struct instance *inst, struct error *err)
 {
 	int ret = instance_init(inst, cli->instance, err);
 
-	return ret ? ret : instance_open(inst, err);
+	if (!ret)
+		ret = instance_open(inst, err);
+	return ret == -ENOENT ? cli_not_attached(inst->name, err) : ret;
 }
 
 int cli_open_writer(const struct cli *cli, struct instance *inst, struct error *err)
@@ -105,7 +113,7 @@ int cli_open_writer(const struct cli *cli, struct instance *inst, struct error *
 		ret = instance_open(
 			inst, err); /* without the lock, so that a name that never was leaves no run files behind */
 	if (ret)
-		return ret;
+		return ret == -ENOENT ? cli_not_attached(inst->name, err) : ret;
 	instance_close(inst); /* a detach may have come between: what counts is opened under the lock */
 	ret = instance_lock(inst, err);
 	if (!ret)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/notice.h"
 #include "cli/table.h"
 #include "lib/lists.h"
 #include "lib/units.h"
@@ -87,7 +88,7 @@ static int print_list(struct cli *cli, struct error *err)
 		ret = lists_each(&inst, LIST_PREFER, gather, &g) ? error_set(err, -ENOMEM, "out of memory") : 0;
 		instance_close(&inst);
 	}
-	if (ret && ret != -ENOENT) { /* nothing attached: an empty list */
+	if (ret) {
 		free(g.entry);
 		return ret;
 	}
@@ -127,7 +128,7 @@ static int parse(struct cli *cli, const struct cli_words *words, struct list_ent
 	return 0;
 }
 
-static int change(struct cli *cli, const struct cli_words *words, struct error *err)
+static int change(struct cli *cli, const struct cli_words *words, char *note, size_t size, struct error *err)
 {
 	struct list_entry entry = {0};
 	struct instance inst;
@@ -141,6 +142,8 @@ static int change(struct cli *cli, const struct cli_words *words, struct error *
 		ret = lists_add(&inst, LIST_PREFER, &entry, err);
 	else
 		ret = lists_del(&inst, LIST_PREFER, entry.addr, entry.prefixlen, err);
+	if (!ret && entry.value.rate_pps)
+		notice_monitor(&inst, NULL, note, size);
 	instance_close(&inst);
 	return ret == -EINVAL ? -EIO : ret;
 }
@@ -149,6 +152,7 @@ int cli_prefer(struct cli *cli, int argc, char **argv)
 {
 	struct cli_words words;
 	struct error err = {0};
+	char note[160] = "";
 	int ret, adds;
 
 	ret = cli_parse(cli, argc, argv, NULL, &words, &err);
@@ -157,7 +161,7 @@ int cli_prefer(struct cli *cli, int argc, char **argv)
 		return ret < 0 ? cli_fail(cli, &err) : ret;
 	}
 	if (!ret)
-		ret = change(cli, &words, &err);
+		ret = change(cli, &words, note, sizeof(note), &err);
 	if (ret)
 		return cli_fail(cli, &err);
 	adds = !strcmp(words.word[0], "add");
@@ -166,8 +170,8 @@ int cli_prefer(struct cli *cli, int argc, char **argv)
 						     "cidr", words.word[1], "weight",
 						     adds ? json_integer(atoi(words.word[2])) : json_null()));
 	if (adds)
-		printf("held SYNs of %s are released first, with weight %s\n", words.word[1], words.word[2]);
+		printf("held SYNs of %s are released first, with weight %s%s\n", words.word[1], words.word[2], note);
 	else
-		printf("%s is not any more in the prefer list\n", words.word[1]);
+		printf("%s is removed from the prefer list\n", words.word[1]);
 	return cli_finish(cli);
 }

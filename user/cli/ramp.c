@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cli/cli.h"
+#include "cli/notice.h"
 #include "lib/model.h"
 #include "lib/ramp.h"
 #include "lib/spec.h"
@@ -34,6 +35,7 @@ struct outcome {
 	uint64_t now_ns;
 	uint64_t stopped_ns; /* by pressure */
 	int daemon;
+	char note[160]; /* that it only counts; may be empty */
 };
 
 static int parse_share(const char *option, const char *text, uint32_t *ppm, struct error *err)
@@ -152,6 +154,8 @@ static int commit(struct instance *inst, const struct order *order, struct outco
 	out->stopped_ns = out->policy.ramp_over_ns ? inst->runtime[id].ramp_stopped_ns : 0;
 	out->daemon = instance_daemon_alive(inst);
 	out->now_ns = instance_now_ns();
+	if (order->lever != LEVER_CANCEL || out->share_ppm < 1000000)
+		notice_monitor(inst, order->service, out->note, sizeof(out->note));
 	return 0;
 }
 
@@ -209,7 +213,7 @@ static void print_words(const struct order *order, const struct outcome *out)
 		printf("; there is no daemon: the share stands still at %.1f%% until one runs", share);
 	else if (out->stopped_ns && order->lever != LEVER_PAUSE)
 		printf("; pressure has stopped it again at %.1f%%: synhold explain %s", share, order->service);
-	printf("\n");
+	printf("%s\n", out->note);
 }
 
 int cli_ramp(struct cli *cli, int argc, char **argv)

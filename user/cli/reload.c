@@ -6,18 +6,23 @@
 #include "cli/apply.h"
 #include "cli/changes.h"
 #include "cli/origin.h"
+#include "lib/config_lists.h"
 
 static int reload(struct instance *inst, const struct attach_args *args, int named, json_t *list, struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *before = model_new();
+	struct config_lists in_force = {0};
 	struct apply apply = {0};
-	int ret = before ? apply_reload(args, &apply, inst, before, err) : error_set(err, -ENOMEM, "out of memory");
+	int ret = before && !config_lists_collect(inst, 0, &in_force) ? apply_reload(args, &apply, inst, before, err) :
+									error_set(err, -ENOMEM, "out of memory");
 
 	if (!ret) {
 		changes_models(list, before, apply.model);
+		changes_lists(list, &in_force, &apply.lists);
 		if (named)
 			origin_write(inst, args);
 	}
+	config_lists_free(&in_force);
 	apply_end(&apply);
 	return ret;
 }
@@ -52,7 +57,7 @@ int cli_reload(struct cli *cli, int argc, char **argv)
 	} else if (cli->json) {
 		ret = cli_print_json(cli, json_pack("{s:s,s:o}", "file", args.config, "changes", list));
 	} else {
-		changes_print(list);
+		changes_print(list, "");
 		printf("%s is in force\n", args.config);
 		json_decref(list);
 		ret = cli_finish(cli);

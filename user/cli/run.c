@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include "cli/apply.h"
+#include "cli/notice.h"
 #include "cli/origin.h"
 #include "daemon/daemon.h"
 #include "export/export.h"
+#include "lib/log.h"
 
 struct running {
 	struct attach_args args;
@@ -86,6 +88,28 @@ static int detach(struct instance *inst, struct error *err)
 	return ret == -ENOENT ? 0 : ret; /* somebody else has done it */
 }
 
+/* What is in force from now on: a policy that outlived the last run must not go unnoticed. */
+static void tell(const struct running *run)
+{
+	struct deploy_interface list[ATTACH_INTERFACES_MAX];
+	unsigned int count = deploy_interfaces(&run->inst, list, ATTACH_INTERFACES_MAX);
+	const struct model *model = run->apply.model;
+	char text[1100];
+
+	for (unsigned int i = 0; i < count; i++)
+		log_line(LOG_LEVEL_INFO, "interface %s (%s%s)", list[i].name, list[i].generic ? "generic" : "native",
+			 list[i].present ? "" : ", gone");
+	for (int id = 0; id < SYNHOLD_SERVICES; id++)
+		if (model->service[id].name[0])
+			log_line(LOG_LEVEL_INFO, "%s",
+				 notice_service(model, id, run->apply.before, text, sizeof(text)));
+	if (run->args.metrics)
+		log_line(LOG_LEVEL_INFO, "metrics at %s (/metrics, /status.json, /healthz, /readyz)",
+			 run->args.metrics);
+	notice_windows(model, NULL, notice_log);
+	notice_listeners(model, notice_log);
+}
+
 int cli_run(struct cli *cli, int argc, char **argv)
 {
 	static struct running run;
@@ -110,6 +134,7 @@ int cli_run(struct cli *cli, int argc, char **argv)
 		forget(&run);
 		ret = cli_failed(cli, &err);
 	} else {
+		tell(&run);
 		apply_end(&run.apply);
 		options.config_path = run.args.config;
 		options.detach_on_exit = run.args.detach_on_exit;

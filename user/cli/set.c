@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/changes.h"
+#include "cli/notice.h"
 #include "lib/units.h"
 
 static const struct key *key_of(const char *assignment)
@@ -50,8 +51,28 @@ static void describe(json_t *list, const struct cli_words *words, const struct m
 	}
 }
 
-static int change(struct instance *inst, const struct cli_words *words, uint64_t confirm_ns, json_t *list,
-		  struct error *err)
+static int sets(const struct cli_words *words, const char *prefix)
+{
+	for (unsigned int i = 1; i < words->count; i++)
+		if (!strncmp(words->word[i], prefix, strlen(prefix)))
+			return 1;
+	return 0;
+}
+
+/* What is worth saying of the change besides. note: the end of the answer, may become empty. */
+static void remark(const struct instance *inst, const struct cli_words *words, const struct model *now, char *note,
+		   size_t size)
+{
+	const char *service = strcmp(words->word[0], "*") ? words->word[0] : NULL;
+
+	if (!sets(words, "mode="))
+		notice_monitor(inst, service, note, size);
+	if (sets(words, "window"))
+		notice_windows(now, service, notice_warn);
+}
+
+static int change(struct instance *inst, const struct cli_words *words, uint64_t confirm_ns, json_t *list, char *note,
+		  size_t size, struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *old = model_new(), *now = model_new();
 	int ret = 0;
@@ -67,8 +88,10 @@ static int change(struct instance *inst, const struct cli_words *words, uint64_t
 	if (ret)
 		return ret;
 	ret = instance_commit(inst, now, confirm_ns, err);
-	if (!ret)
+	if (!ret) {
 		describe(list, words, old, now);
+		remark(inst, words, now, note, size);
+	}
 	return ret == -EINVAL ? -EIO : ret;
 }
 
@@ -80,7 +103,7 @@ int cli_set(struct cli *cli, int argc, char **argv)
 	struct cli_words words;
 	struct instance inst;
 	struct error err = {0};
-	char wait[32];
+	char wait[32], note[160] = "";
 	int ret;
 
 	ret = cli_parse(cli, argc, argv, options, &words, &err);
@@ -91,7 +114,7 @@ int cli_set(struct cli *cli, int argc, char **argv)
 	if (!ret)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
-		ret = change(&inst, &words, confirm_ns, list, &err);
+		ret = change(&inst, &words, confirm_ns, list, note, sizeof(note), &err);
 		instance_close(&inst);
 	}
 	if (ret) {
@@ -101,7 +124,7 @@ int cli_set(struct cli *cli, int argc, char **argv)
 	if (cli->json)
 		return cli_print_json(cli, json_pack("{s:o,s:f}", "changes", list, "confirm_seconds",
 						     (double)confirm_ns / 1e9));
-	changes_print(list);
+	changes_print(list, note);
 	json_decref(list);
 	if (confirm_ns)
 		printf("undone in %s unless confirmed: synhold confirm\n",

@@ -21,9 +21,9 @@ static int require_service(const struct snapshot *snap, const char *name, struct
 		if (used + SYNHOLD_NAME_LEN + 2 < sizeof(names))
 			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", known);
 	}
-	error_set(err, -ENOENT, "no service '%s'", name);
 	if (!snap->attached)
-		return error_hint(err, -ENOENT, "instance '%s' is not attached", snap->instance);
+		return cli_not_attached(snap->instance, err);
+	error_set(err, -ENOENT, "no service '%s'", name);
 	return error_hint(err, -ENOENT, "services: %s", used ? names : "none");
 }
 

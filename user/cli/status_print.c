@@ -41,18 +41,35 @@ static void print_head(const struct snapshot *snap)
 		printf("global rate %s SYN/s\n", units_format_count(text, sizeof(text), snap->global.global_rate_pps));
 }
 
+static const char *state_text(const struct snapshot_service *svc, char *buf, size_t size)
+{
+	int counts_only = svc->state == SNAPSHOT_STATIC && svc->policy.mode == SYNHOLD_MODE_MONITOR;
+
+	snprintf(buf, size, "%s%s", snapshot_state_name(svc->state), counts_only ? ", monitor" : "");
+	return buf;
+}
+
+/* `16 of 64`: handshakes in flight, of as many as may be. */
+static const char *inflight_text(const struct snapshot_service *svc, char *buf, size_t size)
+{
+	char window[24];
+
+	export_window_text(svc, window, sizeof(window));
+	snprintf(buf, size, "%" PRIi64 "%s%s", svc->inflight, svc->window ? " of " : "", svc->window ? window : "");
+	return buf;
+}
+
+/* At most 100 columns with counts of seven digits. */
 static int print_services(const struct snapshot *snap, const char *service)
 {
-	static const char *const columns[] = {"SERVICE",   "STATE",           ">WINDOW",   ">INFLIGHT", ">WAITING",
-					      ">RATE",     ">SEEN",           ">ADMITTED", ">HELD",     ">DROPPED",
-					      ">REJECTED", ">FIRST BYTE p50", ">p99",      NULL};
+	static const char *const columns[] = {"SERVICE",    "STATE",    ">IN FLIGHT", ">SEEN",   ">LET IN", ">WAITING",
+					      ">HELD SYNS", ">DROPPED", ">REJECTED",  ">SERVED", NULL};
 	struct libscols_table *table = table_new(columns);
 	int rows = 0;
 
 	for (unsigned int i = 0; table && i < snap->service_count; i++) {
 		const struct snapshot_service *svc = &snap->service[i];
-		double p50 = snapshot_quantile((const uint64_t *)svc->delays.first_byte, 0.5);
-		double p99 = snapshot_quantile((const uint64_t *)svc->delays.first_byte, 0.99);
+		const __u64 *verdict = svc->count.verdict;
 		struct libscols_line *line;
 		char text[64];
 
@@ -60,17 +77,15 @@ static int print_services(const struct snapshot *snap, const char *service)
 			continue;
 		line = scols_table_new_line(table, NULL);
 		table_cell(line, 0, "%s", svc->policy.name);
-		table_cell(line, 1, "%s", snapshot_state_name(svc->state));
-		table_cell(line, 2, "%s", export_window_text(svc, text, sizeof(text)));
-		table_cell(line, 3, "%" PRIi64, svc->inflight);
-		table_cell(line, 4, "%u", svc->runtime.held);
-		table_cell(line, 5, "%s",
-			   svc->policy.rate_pps ? units_format_count(text, sizeof(text), svc->policy.rate_pps) : "");
-		table_cell(line, 6, "%llu", svc->count.seen);
-		for (unsigned int v = 0; v < SYNHOLD_VERDICT_COUNT; v++)
-			table_cell(line, 7 + v, "%llu", svc->count.verdict[v]);
-		table_cell(line, 7 + SYNHOLD_VERDICT_COUNT, p50 < 0 ? "" : "%.1f ms", p50 * 1e3);
-		table_cell(line, 8 + SYNHOLD_VERDICT_COUNT, p99 < 0 ? "" : "%.1f ms", p99 * 1e3);
+		table_cell(line, 1, "%s", state_text(svc, text, sizeof(text)));
+		table_cell(line, 2, "%s", inflight_text(svc, text, sizeof(text)));
+		table_cell(line, 3, "%llu", svc->count.seen);
+		table_cell(line, 4, "%llu", verdict[SYNHOLD_VERDICT_ADMIT] + svc->tally.released);
+		table_cell(line, 5, "%u", svc->runtime.held);
+		table_cell(line, 6, "%llu", verdict[SYNHOLD_VERDICT_HOLD]);
+		table_cell(line, 7, "%llu", verdict[SYNHOLD_VERDICT_DROP]);
+		table_cell(line, 8, "%llu", verdict[SYNHOLD_VERDICT_REJECT]);
+		table_cell(line, 9, "%llu", svc->count.outcome[SYNHOLD_OUTCOME_SETTLED]);
 		rows++;
 	}
 	if (table && !rows) {
@@ -78,6 +93,48 @@ static int print_services(const struct snapshot *snap, const char *service)
 		return 0;
 	}
 	return table_print(table);
+}
+
+static void note_closed(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	const struct synhold_policy *pol = &svc->policy;
+	char left[40] = "";
+
+	if (pol->closed_flip_ns > snap->now_ns)
+		snprintf(left, sizeof(left), "%.0f s", (double)(pol->closed_flip_ns - snap->now_ns) / 1e9);
+	if (svc->state != SNAPSHOT_CLOSED && left[0])
+		printf("%s: open, closes again in %s\n", pol->name, left);
+	if (svc->state != SNAPSHOT_CLOSED)
+		return;
+	if (left[0])
+		printf("%s: closed, opens again in %s\n", pol->name, left);
+	else
+		printf("%s: closed until synhold open %s\n", pol->name, pol->name);
+}
+
+/* What stands beside the window, and what the table has no room for. */
+static void print_notes(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	const struct synhold_policy *pol = &svc->policy;
+	double p50 = snapshot_quantile((const uint64_t *)svc->delays.first_byte, 0.5);
+	double p99 = snapshot_quantile((const uint64_t *)svc->delays.first_byte, 0.99);
+	char text[64];
+
+	note_closed(snap, svc);
+	if (pol->ramp_over_ns || ramp_in_force(pol, &svc->runtime) < 1000000)
+		printf("%s: share in force %.1f%% of the sources%s\n", pol->name,
+		       (double)ramp_in_force(pol, &svc->runtime) / 1e4,
+		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" :
+		       pol->ramp_over_ns                                 ? ", by ramp" :
+									   "");
+	if (svc->runtime.ceiling_interval_ns) /* the data plane goes by it, daemon or not */
+		printf("%s: pressure has set a ceiling of %.0f/s; %s\n", pol->name,
+		       1e9 / (double)svc->runtime.ceiling_interval_ns,
+		       snap->daemon_alive ? "it recovers by itself" : "it stays as it is until a daemon runs");
+	if (pol->rate_pps)
+		printf("%s: rate %s SYN/s\n", pol->name, units_format_count(text, sizeof(text), pol->rate_pps));
+	if (p50 >= 0)
+		printf("%s: first byte p50 %.1f ms, p99 %.1f ms\n", pol->name, p50 * 1e3, p99 * 1e3);
 }
 
 static void print_counts(const char *title, const __u64 *values, unsigned int count, const char *(*name)(unsigned int))
@@ -100,16 +157,12 @@ static void print_detail(const struct snapshot_service *svc)
 	char text[1024];
 
 	printf("\n");
+	printf("window: %s\n", export_window_text(svc, text, sizeof(text)));
 	for (unsigned int i = 0; !spec_format(&svc->specs, i, text, sizeof(text)); i++)
 		printf("%s %s\n", i ? "      " : "ports:", text);
 	for (const struct key *key = keys_table; key->name; key++)
 		if (!key->global && !keys_is_default(key, pol, NULL))
 			printf("set: %s=%s\n", key->name, keys_format(key, pol, NULL, text, sizeof(text)));
-	if (pol->ramp_over_ns || pol->share_ppm < 1000000)
-		printf("share in force: %.1f%% of the sources%s\n", (double)ramp_in_force(pol, &svc->runtime) / 1e4,
-		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" :
-		       pol->ramp_over_ns                                 ? ", by ramp" :
-									   "");
 	print_counts("over a limit: ", svc->count.over_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
 	print_counts("would be over: ", svc->count.would_limit, SYNHOLD_REASON_COUNT, snapshot_reason_name);
 	printf("held: entered %llu, released %llu, waiting %u\n", svc->tally.entered, svc->tally.released,
@@ -132,6 +185,9 @@ int status_print(const struct snapshot *snap, const char *service)
 
 	print_head(snap);
 	ret = print_services(snap, service);
+	for (unsigned int i = 0; i < snap->service_count && !ret; i++)
+		if (!service || !strcmp(snap->service[i].policy.name, service))
+			print_notes(snap, &snap->service[i]);
 	for (unsigned int i = 0; i < snap->service_count && service && !ret; i++)
 		if (!strcmp(snap->service[i].policy.name, service))
 			print_detail(&snap->service[i]);

@@ -93,15 +93,22 @@ static int print_result(const struct cli *cli, const struct snapshot *snap, cons
 					     (json_int_t)in->settled, "suggestions", lines));
 }
 
+static const char *delay(double seconds, char *buf, size_t size)
+{
+	snprintf(buf, size, seconds < 1 ? "%.3g ms" : "%.3g s", seconds < 1 ? seconds * 1e3 : seconds);
+	return buf;
+}
+
 /* Lines for a shell: what is no command is a comment. */
 static int print_lines(const struct cli *cli, const struct snapshot *snap, const struct suggest_input *in,
 		       const struct suggest_result *result)
 {
 	const char *service = in->policy->name;
-	char command[160];
+	char command[160], p50[24], p99[24];
 
-	printf("# %s: %llu first bytes seen, half of them within %.3g ms, 99 of 100 within %.3g ms", service,
-	       (unsigned long long)in->settled, in->first_byte_seconds[0] * 1e3, in->first_byte_seconds[1] * 1e3);
+	printf("# %s: %llu first bytes seen, half of them within %s, 99 of 100 within %s", service,
+	       (unsigned long long)in->settled, delay(in->first_byte_seconds[0], p50, sizeof(p50)),
+	       delay(in->first_byte_seconds[1], p99, sizeof(p99)));
 	if (in->settled_pps > 0)
 		printf("; the server's pace is %.0f/s", in->settled_pps);
 	printf("\n");
@@ -153,6 +160,8 @@ int cli_suggest(struct cli *cli, int argc, char **argv)
 		ret = cli_misuse(cli, &err, words.count ? "one service at a time" : "no service given");
 	if (!ret)
 		ret = snapshot_take(&snap, cli->instance, &err);
+	if (!ret && !snap.attached)
+		ret = cli_not_attached(snap.instance, &err);
 	for (unsigned int i = 0; !ret && i < snap.service_count; i++)
 		if (!strcmp(snap.service[i].policy.name, words.word[0]))
 			svc = &snap.service[i];

@@ -166,7 +166,9 @@ static int list_line(struct reading *r, enum list_kind kind)
 	struct error why = {0};
 	const char *value = r->raw + strcspn(r->raw, "=:");
 
-	return config_lists_line(r->lists, kind, value + (*value != '\0'), &why) ? refuse_as(r, &why) : 1;
+	value += *value != '\0';
+	value += strspn(value, " \t");
+	return config_lists_line(r->lists, kind, value, &why) ? refuse_as(r, &why) : 1;
 }
 
 static int include_line(struct reading *r, enum list_kind kind, const char *value)
@@ -201,13 +203,17 @@ static int key_line(struct reading *r, const char *name, const char *value)
 	struct error why = {0};
 	unsigned int bit = CONFIG_BIT_CLOSED;
 
-	if (key)
+	if (key) {
 		bit = (unsigned int)(key - keys_table);
-	else if (strcmp(name, "closed") || !service)
+	} else if (strcmp(name, "closed") || !service) {
+		char what[96];
+
+		snprintf(what, sizeof(what), "unknown key '%.64s'", name);
 		return refuse(
-			r, "unknown key",
+			r, what,
 			service ? "synhold help keys lists them; and port, closed" :
 				  "synhold help keys lists them; and allow, deny, prefer, include-allow, include-deny");
+	}
 	if (key && key->global != !service)
 		return refuse(r, "the key does not belong in this section",
 			      key->global ? "put it under [synhold]" : "put it under [service NAME]");
