@@ -339,7 +339,7 @@ void tick_run(struct daemon *d)
 		listeners_read(d, now_ns);
 	if (d->ticks % PRUNE_TICKS == 0 &&
 	    (d->inst->control->deny_entries || d->inst->control->allow_entries || d->inst->control->prefer_entries) &&
-	    !instance_lock(d->inst, NULL)) {
+	    !instance_trylock(d->inst)) {
 		lists_prune(d->inst, LIST_DENY);
 		lists_prune(d->inst, LIST_ALLOW);
 		lists_prune(d->inst, LIST_PREFER);

@@ -186,7 +186,7 @@ void instance_close(struct instance *inst)
 	instance_unlock(inst);
 }
 
-int instance_lock(struct instance *inst, struct error *err)
+static int lock_within(struct instance *inst, int wait_ms, struct error *err)
 {
 	char path[192], text[16] = "";
 	struct stat before, after;
@@ -202,7 +202,7 @@ int instance_lock(struct instance *inst, struct error *err)
 		if (fd < 0)
 			return error_set(err, -errno, "%s: %s", path, strerror(errno));
 		if (flock(fd, LOCK_EX | LOCK_NB)) {
-			if (errno != EWOULDBLOCK || waited >= LOCK_WAIT_MS) {
+			if (errno != EWOULDBLOCK || waited >= wait_ms) {
 				if (read(fd, text, sizeof(text) - 1) < 0)
 					text[0] = '\0';
 				close(fd);
@@ -224,6 +224,16 @@ int instance_lock(struct instance *inst, struct error *err)
 		(void)0;
 	inst->lock_fd = fd;
 	return 0;
+}
+
+int instance_lock(struct instance *inst, struct error *err)
+{
+	return lock_within(inst, LOCK_WAIT_MS, err);
+}
+
+int instance_trylock(struct instance *inst)
+{
+	return lock_within(inst, 0, NULL);
 }
 
 void instance_unlock(struct instance *inst)

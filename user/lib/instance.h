@@ -61,6 +61,8 @@ void instance_close(struct instance *inst); /* the lock too */
 
 /* Waits up to five seconds for the lock. 0, or -EBUSY naming the pid that holds it. */
 int instance_lock(struct instance *inst, struct error *err);
+/* The same without waiting, for those who cannot: 0 or -EBUSY. */
+int instance_trylock(struct instance *inst);
 void instance_unlock(struct instance *inst);
 
 /* Root, and a BPF file system at INSTANCE_BPFFS: what every command that changes something needs. 0, -EPERM or -ENODEV.
