@@ -15,7 +15,6 @@
 #include "compat.h"
 
 #define GATE_TRIES 8
-#define GATE_WINDOWS_BLIND 3 /* windows that expire unseen before the window is suspended */
 
 static __always_inline __u32 gate_epoch(__u64 now_ns)
 {
@@ -45,7 +44,7 @@ static __always_inline int gate_slot_live(const struct synhold_gate *gate, __u32
  */
 static __always_inline int gate_suspended(const struct synhold_gate *gate, __u32 window)
 {
-	return !gate->egress_seen && gate->blind >= (__u64)GATE_WINDOWS_BLIND * window;
+	return !gate->egress_seen && gate->blind >= (__u64)SYNHOLD_WINDOWS_BLIND * window;
 }
 
 /*

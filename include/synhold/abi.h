@@ -23,6 +23,7 @@
 #define SYNHOLD_EPOCH_SHIFT 27 /* a bucket is 2^27 ns = 134 ms wide */
 #define SYNHOLD_EXPIRE_MIN_NS 1000000000ULL
 #define SYNHOLD_EXPIRE_MAX_NS 10000000000ULL
+#define SYNHOLD_WINDOWS_BLIND 3 /* windows that expire unseen before the window is suspended */
 #define SYNHOLD_HEARTBEAT_STALE_NS 1000000000ULL
 #define SYNHOLD_MARKS 262144      /* handshakes in flight + SYNs held, of an instance */
 #define SYNHOLD_ADMISSIONS 131072 /* a power of two, at most half of SYNHOLD_MARKS */

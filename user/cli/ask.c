@@ -40,3 +40,23 @@ int ask_daemon(const struct cli *cli, const char *what, const char *service, jso
 	json_decref(*answer);
 	return -EIO;
 }
+
+int ask_snapshot(struct cli *cli, int argc, char **argv, struct cli_words *words, struct snapshot *snap,
+		 const struct snapshot_service **svc, struct error *err)
+{
+	int ret = cli_parse(cli, argc, argv, NULL, words, err);
+
+	if (!ret && words->count != 1)
+		ret = cli_misuse(cli, err, words->count ? "one service at a time" : "no service given");
+	if (!ret)
+		ret = snapshot_take(snap, cli->instance, err);
+	if (!ret && !snap->attached)
+		ret = cli_not_attached(snap->instance, err);
+	if (ret)
+		return ret;
+	*svc = snapshot_find(snap, words->word[0]);
+	if (*svc)
+		return 0;
+	error_set(err, -ENOENT, "no service '%s'", words->word[0]);
+	return error_hint(err, -ENOENT, "synhold status lists them");
+}

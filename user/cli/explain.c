@@ -17,20 +17,7 @@ int cli_explain(struct cli *cli, int argc, char **argv)
 	json_t *answer = NULL;
 	int ret;
 
-	ret = cli_parse(cli, argc, argv, NULL, &words, &err);
-	if (!ret && words.count != 1)
-		ret = cli_misuse(cli, &err, words.count ? "one service at a time" : "no service given");
-	if (!ret)
-		ret = snapshot_take(&snap, cli->instance, &err);
-	if (!ret && !snap.attached)
-		ret = cli_not_attached(snap.instance, &err);
-	for (unsigned int i = 0; !ret && i < snap.service_count; i++)
-		if (!strcmp(snap.service[i].policy.name, words.word[0]))
-			svc = &snap.service[i];
-	if (!ret && !svc) {
-		error_set(&err, -ENOENT, "no service '%s'", words.word[0]);
-		ret = error_hint(&err, -ENOENT, "synhold status lists them");
-	}
+	ret = ask_snapshot(cli, argc, argv, &words, &snap, &svc, &err);
 	if (!ret)
 		ret = ask_daemon(cli, "explain", words.word[0], &answer, &err);
 	if (ret) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Policy that moves with time: services that close and open, ramps of the share. */
 #include "daemon/state.h"
+#include "lib/inforce.h"
 #include "lib/log.h"
 #include "lib/ramp.h"
 
 void follow_closed(struct service *svc, uint64_t now_ns)
 {
 	const struct synhold_policy *pol = &svc->policy;
-	int closed = pol->closed_flip_ns && now_ns >= pol->closed_flip_ns ? !pol->closed : pol->closed;
+	int closed = inforce_closed(pol, now_ns) | listeners_down(svc, now_ns);
 
-	closed |= listeners_down(svc, now_ns);
 	/* some may come as closed when it is open again, or was so shortly that no tick saw it */
 	if (!svc->queue || (closed == svc->closed && !closed && !holdq_held(svc->queue, HOLDQ_WAIT_CLOSED))) {
 		svc->closed = closed;

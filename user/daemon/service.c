@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/state.h"
+#include "lib/inforce.h"
 #include "lib/keys.h"
 
 #define GRACE_NS 10000000000ULL /* longer than the 8 s that Linux waits after seven copies */
@@ -61,14 +62,10 @@ void service_grace(struct daemon *d, uint64_t now_ns)
 
 uint32_t service_window(const struct service *svc)
 {
-	const struct synhold_gate *gate = &svc->daemon->inst->gates[svc->id];
-	uint32_t window = 0;
+	const struct instance *inst = svc->daemon->inst;
+	uint32_t window = inforce_window(&svc->policy, &inst->runtime[svc->id]);
 
-	if (svc->policy.window_mode == SYNHOLD_WINDOW_FIXED)
-		window = svc->policy.window;
-	else if (svc->policy.window_mode == SYNHOLD_WINDOW_AUTO)
-		window = svc->daemon->inst->runtime[svc->id].window;
-	return window && !gate->egress_seen && gate->blind >= 3ULL * window ? 0 : window;
+	return inforce_suspended(&inst->gates[svc->id], window) ? 0 : window;
 }
 
 int64_t service_inside(const struct service *svc)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "daemon/state.h"
+#include "lib/inforce.h"
 #include "lib/lists.h"
 #include "lib/log.h"
 #include "lib/snapshot.h"
@@ -19,27 +20,14 @@
 #define BITE_NS 1000000000ULL
 #define PRUNE_TICKS 50
 
-static uint64_t sum_u64(const struct instance *inst, enum instance_map map, uint32_t key, uint64_t *sum, size_t words)
+/* What the data plane has counted so far; left as it was when it cannot be read, so that nothing seems to have
+ * happened. */
+static void read_counts(struct service *svc)
 {
-	static uint64_t *values;
-	static size_t room;
-	size_t need = words * inst->cpus;
+	const struct instance *inst = svc->daemon->inst;
 
-	memset(sum, 0, words * sizeof(*sum));
-	if (need > room) {
-		uint64_t *more = reallocarray(values, need, sizeof(*values));
-
-		if (!more)
-			return 0;
-		values = more;
-		room = need;
-	}
-	if (bpf_map_lookup_elem(inst->map[map], &key, values))
-		return 0;
-	for (size_t cpu = 0; cpu < inst->cpus; cpu++)
-		for (size_t i = 0; i < words; i++)
-			sum[i] += values[cpu * words + i];
-	return 1;
+	instance_sum_percpu(inst, INSTANCE_MAP_COUNTERS, svc->id, &svc->count, sizeof(svc->count));
+	instance_sum_percpu(inst, INSTANCE_MAP_DELAYS, svc->id, &svc->delays, sizeof(svc->delays));
 }
 
 static void run_sweep(struct daemon *d)
@@ -173,12 +161,8 @@ static void watch_limits(struct service *svc, const struct synhold_counters *now
 static void watch_blindness(struct service *svc)
 {
 	const struct synhold_gate *gate = &svc->daemon->inst->gates[svc->id];
-	uint32_t window = svc->daemon->inst->runtime[svc->id].window;
-	int suspended;
+	int suspended = inforce_suspended(gate, inforce_window(&svc->policy, &svc->daemon->inst->runtime[svc->id]));
 
-	if (svc->policy.window_mode == SYNHOLD_WINDOW_FIXED)
-		window = svc->policy.window;
-	suspended = window && !gate->egress_seen && gate->blind >= 3ULL * window;
 	if (suspended == svc->suspended)
 		return;
 	svc->suspended = suspended;
@@ -204,8 +188,7 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 	in.held = svc->queue ? holdq_held(svc->queue, HOLDQ_WAIT_WINDOW) : 0;
 	if (svc->busy || in.inflight || in.held || d->inst->global->admission_head != d->admission_head ||
 	    d->ticks % 10 == 0) {
-		sum_u64(d->inst, INSTANCE_MAP_COUNTERS, svc->id, (uint64_t *)&svc->count, sizeof(svc->count) / 8);
-		sum_u64(d->inst, INSTANCE_MAP_DELAYS, svc->id, (uint64_t *)&svc->delays, sizeof(svc->delays) / 8);
+		read_counts(svc);
 		svc->busy = memcmp(&svc->count, &was, sizeof(was)) != 0 || in.inflight || in.held;
 	}
 	in.admitted = svc->count.started - was.started;
@@ -281,8 +264,7 @@ void tick_load_policy(struct daemon *d, int first)
 			control_init(&svc->control, &control, now_ns, inst->runtime[id].window,
 				     inst->runtime[id].expire_ns);
 			memset(&svc->count, 0, sizeof(svc->count));
-			sum_u64(inst, INSTANCE_MAP_COUNTERS, id, (uint64_t *)&svc->count, sizeof(svc->count) / 8);
-			sum_u64(inst, INSTANCE_MAP_DELAYS, id, (uint64_t *)&svc->delays, sizeof(svc->delays) / 8);
+			read_counts(svc);
 			svc->biting = 0;
 			svc->overflows = inst->tally[id].listen_overflows;
 			inst->runtime[id].limiting_since_ns = 0;

@@ -305,3 +305,22 @@ int instance_daemon_alive(const struct instance *inst)
 
 	return beat && instance_now_ns() < beat + SYNHOLD_HEARTBEAT_STALE_NS;
 }
+
+int instance_sum_percpu(const struct instance *inst, enum instance_map map, uint32_t key, void *sum, size_t size)
+{
+	size_t words = size / sizeof(uint64_t);
+	uint64_t *values = calloc(inst->cpus, size), *total = sum;
+	int ret = 0;
+
+	if (!values)
+		return -ENOMEM;
+	if (bpf_map_lookup_elem(inst->map[map], &key, values))
+		ret = -errno;
+	else
+		memset(sum, 0, size);
+	for (unsigned int cpu = 0; cpu < inst->cpus && !ret; cpu++)
+		for (size_t i = 0; i < words; i++)
+			total[i] += values[cpu * words + i];
+	free(values);
+	return ret;
+}

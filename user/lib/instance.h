@@ -91,6 +91,10 @@ void instance_bypass(struct instance *inst, uint64_t until_ns);
 /* Waits until no program runs that could still see what was in a map before this call. */
 int instance_quiesce(struct instance *inst);
 
+/* Adds up the per-CPU values of one element, each an array of 64-bit words of `size` bytes. 0 or -errno with *sum
+ * untouched. */
+int instance_sum_percpu(const struct instance *inst, enum instance_map map, uint32_t key, void *sum, size_t size);
+
 uint64_t instance_now_ns(void); /* CLOCK_MONOTONIC, the clock of the maps */
 int instance_daemon_alive(const struct instance *inst);
 

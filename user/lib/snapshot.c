@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/inforce.h"
 #include "lib/ramp.h"
 #include "lib/sockets.h"
 
@@ -85,25 +86,6 @@ double snapshot_quantile(const uint64_t histogram[SYNHOLD_HIST_BUCKETS], double 
 	return snapshot_bucket_bound(SYNHOLD_HIST_BUCKETS - 2);
 }
 
-/* Adds up the per-CPU values of one element; each value is an array of 64-bit words. */
-static int sum_percpu(const struct instance *inst, enum instance_map map, uint32_t key, void *sum, size_t size)
-{
-	size_t padded = (size + 7) / 8 * 8, words = size / 8;
-	uint64_t *values = calloc(inst->cpus, padded), *total = sum;
-	int ret = 0;
-
-	if (!values)
-		return -ENOMEM;
-	memset(sum, 0, size);
-	if (bpf_map_lookup_elem(inst->map[map], &key, values))
-		ret = -errno;
-	for (unsigned int cpu = 0; cpu < inst->cpus && !ret; cpu++)
-		for (size_t i = 0; i < words; i++)
-			total[i] += values[cpu * padded / 8 + i];
-	free(values);
-	return ret;
-}
-
 /* Expires what is over in services that nobody connects to, so that the numbers are of now. */
 static void sweep(const struct instance *inst)
 {
@@ -123,9 +105,8 @@ static void sweep(const struct instance *inst)
 static enum snapshot_state state_of(const struct snapshot *snap, const struct snapshot_service *svc)
 {
 	const struct synhold_policy *pol = &svc->policy;
-	int closed = pol->closed_flip_ns && snap->now_ns >= pol->closed_flip_ns ? !pol->closed : pol->closed;
 
-	if (closed)
+	if (inforce_closed(pol, snap->now_ns))
 		return SNAPSHOT_CLOSED;
 	if (!snap->daemon_alive)
 		return SNAPSHOT_STATIC;
@@ -169,16 +150,13 @@ static int take_service(const struct instance *inst, struct snapshot *snap, stru
 	svc->inflight = __atomic_load_n(&gate->inflight, __ATOMIC_RELAXED);
 	if (svc->inflight < 0)
 		svc->inflight = 0; /* a slot between its two words */
-	if (svc->policy.window_mode == SYNHOLD_WINDOW_FIXED)
-		svc->window = svc->policy.window;
-	else if (svc->policy.window_mode == SYNHOLD_WINDOW_AUTO)
-		svc->window = svc->runtime.window;
-	svc->suspended = svc->window && !gate->egress_seen && gate->blind >= 3ULL * svc->window;
+	svc->window = inforce_window(&svc->policy, &svc->runtime);
+	svc->suspended = inforce_suspended(gate, svc->window);
 	svc->confirm_pending = snap->confirm_deadline_ns != 0;
 	svc->bypass = snap->bypass_until_ns != 0;
-	ret = sum_percpu(inst, INSTANCE_MAP_COUNTERS, id, &svc->count, sizeof(svc->count));
+	ret = instance_sum_percpu(inst, INSTANCE_MAP_COUNTERS, id, &svc->count, sizeof(svc->count));
 	if (!ret)
-		ret = sum_percpu(inst, INSTANCE_MAP_DELAYS, id, &svc->delays, sizeof(svc->delays));
+		ret = instance_sum_percpu(inst, INSTANCE_MAP_DELAYS, id, &svc->delays, sizeof(svc->delays));
 	svc->state = state_of(snap, svc);
 	return ret;
 }
@@ -210,7 +188,8 @@ static int take(struct snapshot *snap, struct instance *inst)
 		snap->bypass_until_ns = inst->control->bypass_until_ns;
 	instance_confirm_pending(inst, &snap->confirm_deadline_ns);
 	for (uint32_t i = 0; i < SYNHOLD_UNPARSED_COUNT && !ret; i++)
-		ret = sum_percpu(inst, INSTANCE_MAP_UNPARSED, i, &snap->unparsed[i], sizeof(snap->unparsed[i]));
+		ret = instance_sum_percpu(inst, INSTANCE_MAP_UNPARSED, i, &snap->unparsed[i],
+					  sizeof(snap->unparsed[i]));
 	snap->map_entries[INSTANCE_MAP_ALLOW] = inst->control->allow_entries;
 	snap->map_entries[INSTANCE_MAP_DENY] = inst->control->deny_entries;
 	for (uint32_t id = 0; id < SYNHOLD_SERVICES && !ret; id++)
@@ -256,4 +235,12 @@ void snapshot_free(struct snapshot *snap)
 	free(snap->service);
 	snap->service = NULL;
 	snap->service_count = 0;
+}
+
+const struct snapshot_service *snapshot_find(const struct snapshot *snap, const char *name)
+{
+	for (unsigned int i = 0; i < snap->service_count; i++)
+		if (!strcmp(snap->service[i].policy.name, name))
+			return &snap->service[i];
+	return NULL;
 }

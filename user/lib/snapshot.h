@@ -57,6 +57,8 @@ struct snapshot {
 /* Opens the instance by itself. An instance that is not attached is no error. 0, -EPERM, -EPROTO, -ENOMEM. */
 int snapshot_take(struct snapshot *snap, const char *instance, struct error *err);
 void snapshot_free(struct snapshot *snap);
+/* A service by name, or NULL. */
+const struct snapshot_service *snapshot_find(const struct snapshot *snap, const char *name);
 
 const char *snapshot_state_name(enum snapshot_state state);
 
