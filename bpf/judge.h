@@ -161,7 +161,9 @@ __noinline int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 		count->allowed++;
 		goto admit_aside;
 	}
-	if (in_flight) {
+	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
+	/* the listener took this handshake down with it: let in, its copy would be refused by the stack */
+	if (in_flight && !verdict_down(pol, run, rq)) {
 		known->syn_seen_ns = rq->now;
 		count->retransmits++;
 		goto admit;
@@ -177,7 +179,6 @@ __noinline int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	}
 	rq->queued = alive && pol->action == SYNHOLD_ACTION_HOLD && run->queued;
 	rq->flags = known ? SLOTS_KNOWN : 0;
-	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
 	reason = verdict_limits(rq);
 	if (reason == SYNHOLD_REASON_NONE)
 		goto admit;

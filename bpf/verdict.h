@@ -195,6 +195,14 @@ __noinline int verdict_no_listener(struct xdp_md *ctx, struct verdict_request *r
 	return 0;
 }
 
+/* Whether nothing listens and SYNs wait for somebody to. rq->no_listener is set only while hold-down is. */
+static __always_inline int verdict_down(const struct synhold_policy *pol, const struct synhold_runtime *run,
+					const struct verdict_request *rq)
+{
+	return rq->no_listener && run->listener_seen &&
+	       !(run->down_since_ns && rq->now > run->down_since_ns + pol->hold_down_ns);
+}
+
 /* The window in force: 0 = none. */
 static __always_inline __u32 verdict_window(const struct synhold_policy *pol, const struct synhold_runtime *run,
 					    const struct synhold_gate *gate)
@@ -235,10 +243,7 @@ __noinline int verdict_limits(struct verdict_request *rq)
 	all = bpf_map_lookup_elem(&globals, &index);
 	if (!all || !pol || !run || !gate)
 		return SYNHOLD_REASON_NONE;
-	if (verdict_closed(pol, rq->now))
-		return SYNHOLD_REASON_CLOSED;
-	if (rq->no_listener && run->listener_seen &&
-	    !(run->down_since_ns && rq->now > run->down_since_ns + pol->hold_down_ns))
+	if (verdict_closed(pol, rq->now) || verdict_down(pol, run, rq))
 		return SYNHOLD_REASON_CLOSED;
 	if (hash_share(rq->source) >= verdict_share(pol, run))
 		return SYNHOLD_REASON_SHARE;

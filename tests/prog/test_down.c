@@ -98,6 +98,35 @@ static void released_when_it_is_back(void **state)
 	}
 }
 
+/* A handshake that the listener took down with it: the next copy of its SYN waits, and starts anew when released. */
+static void what_was_in_flight_waits_too(void **state)
+{
+	struct synhold_policy pol;
+	struct frame syn;
+	int fd;
+
+	world_check(state);
+	world_reset(state);
+	pol = world_policy();
+	pol.hold_down_ns = HOLD_DOWN;
+	world_put_policy(0, 0, &pol);
+	world.runtime[0].listener_seen = 1;
+	frames_build(&syn, &(struct frame_spec){.src = "127.0.0.1", .dst = "127.0.0.1", .tcp_options = 20});
+	fd = listener(false);
+	assert_int_equal(world_shield(&syn), XDP_PASS);
+	assert_int_equal(world_shield(&syn), XDP_PASS);
+	close(fd);
+	assert_int_equal(world_shield(&syn), XDP_DROP);
+	assert_int_equal(world_shield(&syn), XDP_DROP);
+	world_counted(0, .seen = 4, .offered = 1, .retransmits = 1, .started = 1, .verdict[SYNHOLD_VERDICT_ADMIT] = 2,
+		      .verdict[SYNHOLD_VERDICT_HOLD] = 2, .over_limit[SYNHOLD_REASON_CLOSED] = 2);
+	fd = listener(false);
+	assert_int_equal(world_release(&syn, 0, 0), SYNHOLD_RELEASE_DONE);
+	close(fd);
+	world_counted(0, .seen = 4, .offered = 1, .retransmits = 1, .started = 2, .verdict[SYNHOLD_VERDICT_ADMIT] = 2,
+		      .verdict[SYNHOLD_VERDICT_HOLD] = 2, .over_limit[SYNHOLD_REASON_CLOSED] = 2);
+}
+
 static uint32_t inside(uint32_t port)
 {
 	uint32_t i, count = 0;
@@ -140,6 +169,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		world_test(each_state_of_the_listener),
 		world_test(released_when_it_is_back),
+		world_test(what_was_in_flight_waits_too),
 		world_test(the_share_of_a_ramp),
 	};
 
