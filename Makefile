@@ -7,6 +7,11 @@
 VERSION := $(shell cat VERSION)
 PREFIX ?= /usr/local
 SBINDIR ?= $(PREFIX)/sbin
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+DOCDIR ?= $(DATADIR)/doc/synhold
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+UNITS := synhold.service synhold@.service
 BUILD ?= build
 CLANG ?= clang
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
@@ -39,7 +44,7 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries compile-flags bpf-compile-flags bench lint install uninstall
+.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries compile-flags bpf-compile-flags bench lint install uninstall dist deb
 
 all: $(BUILD)/synhold
 
@@ -50,6 +55,7 @@ help:
 	@echo 'make bench      measurements, as ratios of one run'
 	@echo 'make deps       install the Debian packages that building and testing need'
 	@echo 'make install    honours DESTDIR and PREFIX; make uninstall takes it back'
+	@echo 'make dist       a source archive, the same bytes each time; make deb: a Debian package'
 
 $(BUILD)/synhold.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h) include/synhold/abi.h
 	@mkdir -p $(@D)
@@ -153,11 +159,35 @@ bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-
 lint:
 	@BUILD=$(BUILD) tests/lint.sh
 
+# the units name the program where it was installed
 install: all
 	install -D -m 0755 $(BUILD)/synhold $(DESTDIR)$(SBINDIR)/synhold
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)
+	for unit in $(UNITS); do \
+		sed 's|/usr/local/sbin/synhold|$(SBINDIR)/synhold|' deploy/$$unit >$(DESTDIR)$(UNITDIR)/$$unit && \
+		chmod 0644 $(DESTDIR)$(UNITDIR)/$$unit || exit 1; \
+	done
+	install -m 0644 $(wildcard deploy/man/*.5) $(DESTDIR)$(MANDIR)/man5
+	install -m 0644 $(wildcard deploy/man/*.8) $(DESTDIR)$(MANDIR)/man8
+	install -m 0644 README.md $(wildcard docs/*.md) deploy/synhold.conf $(DESTDIR)$(DOCDIR)
+	install -D -m 0644 deploy/completion/synhold.bash $(DESTDIR)$(DATADIR)/bash-completion/completions/synhold
+	install -D -m 0644 deploy/completion/_synhold $(DESTDIR)$(DATADIR)/zsh/vendor-completions/_synhold
 
 uninstall:
-	rm -f $(DESTDIR)$(SBINDIR)/synhold
+	rm -f $(DESTDIR)$(SBINDIR)/synhold $(addprefix $(DESTDIR)$(UNITDIR)/,$(UNITS))
+	rm -f $(addprefix $(DESTDIR)$(MANDIR)/man5/,$(notdir $(wildcard deploy/man/*.5)))
+	rm -f $(addprefix $(DESTDIR)$(MANDIR)/man8/,$(notdir $(wildcard deploy/man/*.8)))
+	rm -rf $(DESTDIR)$(DOCDIR)
+	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/synhold $(DESTDIR)$(DATADIR)/zsh/vendor-completions/_synhold
+
+# what git keeps, at the time of its last commit: two runs give the same bytes
+dist:
+	@mkdir -p $(BUILD)
+	git -c safe.directory='$(CURDIR)' archive --format=tar --prefix=synhold-$(VERSION)/ HEAD | gzip -n -9 >$(BUILD)/synhold-$(VERSION).tar.gz
+	@sha256sum $(BUILD)/synhold-$(VERSION).tar.gz
+
+deb: dist
+	BUILD=$(BUILD) deploy/debian/build.sh
 
 clean:
 	rm -rf $(BUILD)

@@ -37,6 +37,7 @@ lint="
 	clang-tidy      static analysis
 	cppcheck        static analysis
 	shellcheck      scripts
+	mandoc          manual pages
 	libclang-rt-14-dev  runtime of the fuzzers
 "
 

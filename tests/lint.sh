@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a reviewer should not have to look for. Each check says OK or what is wrong; the exit status is 0 only if all are.
 #
-#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract)
+#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract manual)
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 jobs=$(nproc)
-all=(format tidy cppcheck shell spdx includes text size contract)
+all=(format tidy cppcheck shell spdx includes text size contract manual)
 
 # Files that may be longer than 400 lines, each with its own end and the reason.
 size_limit=400
@@ -117,7 +117,7 @@ check_spdx()
 		head -n 2 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0-or-later' && continue
 		echo "$file: no 'SPDX-License-Identifier: GPL-2.0-or-later' in the first two lines"
 		bad=1
-	done < <(matching '\.([ch]|sh|service|yml|yaml|1|8)$|(^|/)Makefile$|^\.ci/run$')
+	done < <(matching '\.([ch]|sh|service|yml|yaml|1|5|8)$|(^|/)Makefile$|^\.ci/run$')
 	return $bad
 }
 
@@ -178,6 +178,28 @@ check_contract()
 	done < <(contract_names)
 	echo "$count names"
 	[ "$count" -gt 70 ] || { echo "the sources are not read as they are written"; bad=1; }
+	return $bad
+}
+
+# The manual has the same names, each on its page, and mandoc finds nothing to say about the pages.
+check_manual()
+{
+	need mandoc || return
+	local kind name page bad=0 count=0
+	while read -r kind name; do
+		name=${name//\`/}
+		page=deploy/man/synhold.8
+		[ "$kind" != key ] || page=deploy/man/synhold.conf.5
+		count=$((count + 1))
+		grep -qE "(^|[^a-z0-9_-])$name([^a-z0-9_-]|\$)" "$page" && continue
+		echo "$page does not have the $kind $name"
+		bad=1
+	done < <(contract_names)
+	for page in deploy/man/*.[0-9]; do
+		# pages that are not installed here are looked for in vain
+		mandoc -Tlint "$page" 2>/dev/null | grep -vE 'referenced manual not found|trailing delimiter' && bad=1
+	done
+	echo "$count names"
 	return $bad
 }
 
