@@ -31,6 +31,7 @@ build="
 	procps          sysctl and pgrep in the tests
 	jq              JSON in the tests
 	curl            metrics over HTTP in the tests
+	tmux            a terminal for the tests of top
 "
 lint="
 	clang-format    formatting

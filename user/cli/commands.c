@@ -33,6 +33,8 @@ const struct cli_command cli_commands[] = {
 	{"signal", "SERVICE NAME VALUE [--target V] [--for DURATION]", "an application reports its own load",
 	 cli_signal, 0},
 	{"status", "[SERVICE [--held]]", "what is going on; --held: the sources that wait", cli_status, 0},
+	{"top", "[--interval DURATION] [--once]", "the same as it changes, with keys to open, close and set", cli_top,
+	 0},
 	{"explain", "SERVICE", "why the gate is where it is", cli_explain, 0},
 	{"suggest", "SERVICE", "limits from what was observed, as set lines", cli_suggest, 0},
 	{"metrics", "", "the Prometheus text", cli_metrics, 0},
