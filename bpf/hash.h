@@ -8,6 +8,7 @@
 #define SYNHOLD_BPF_HASH_H
 
 #include <synhold/abi.h>
+#include <synhold/addr.h>
 
 #include "compat.h"
 
@@ -69,7 +70,7 @@ static __always_inline __u64 hash_source(__u64 k0, __u64 k1, const __u8 *addr, _
 
 	__builtin_memcpy(&high, addr, 8);
 	__builtin_memcpy(&low, addr + 8, 8);
-	bits = high == 0 && (__u32)low == bpf_htonl(0xffff) ? prefix4 + 96 : prefix6;
+	bits = synhold_addr_is_ipv4(addr) ? prefix4 + SYNHOLD_ADDR_MAPPED_BITS : prefix6;
 	if (bits < 64) {
 		high &= hash_prefix_mask(bits);
 		low = 0;

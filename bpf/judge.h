@@ -151,13 +151,15 @@ __noinline int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	if (slots_overdue(gate, run, rq->now))
 		slots_retire(service, rq->now);
 	in_flight = known && known->state == SYNHOLD_MARK_INFLIGHT && gate_slot_live(gate, known->epoch);
-	if (ctl->deny_entries && verdict_listed(rq, VERDICT_DENY)) {
+	if (ctl->listed[rq->bank & 1])
+		verdict_lists(rq);
+	if (rq->list.deny_until_ns > rq->now) {
 		reason = SYNHOLD_REASON_DENY;
 		goto decide;
 	}
 	rq->source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq->tuple.saddr, pol->source_prefix4,
 				 pol->source_prefix6);
-	if (ctl->allow_entries && verdict_allowed(rq)) {
+	if (verdict_allowed(rq)) {
 		count->allowed++;
 		goto admit_aside;
 	}

@@ -43,10 +43,21 @@ MAP_ARRAY(globals, struct synhold_global_policy, SYNHOLD_BANKS, BPF_F_MMAPABLE);
 MAP_ARRAY(specs, struct synhold_specs, SYNHOLD_BANKS *SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(ports, __u32, SYNHOLD_BANKS *SYNHOLD_PORTS, BPF_F_MMAPABLE);
 MAP_TRIE(addrs, struct synhold_addr_key, __u32, 65536);
-MAP_TRIE(deny, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES);
-MAP_TRIE(allow, struct synhold_list_key, struct synhold_list_value, SYNHOLD_LIST_ENTRIES);
-MAP_TRIE(prefer, struct synhold_list_key, struct synhold_list_value,
-	 SYNHOLD_LIST_ENTRIES); /* read by the daemon only */
+/* Each bank's address lists: an array as long as the lists need. Dynamic inner arrays came in 5.10. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SYNHOLD_BANKS);
+	__type(key, __u32);
+	/* clang-format off */
+	__array(values, struct {
+		__uint(type, BPF_MAP_TYPE_ARRAY);
+		__type(key, __u32);
+		__type(value, __u64[sizeof(struct synhold_list_row) / sizeof(__u64)]); /* a struct is not in BTF here */
+		__uint(max_entries, 1);
+		__uint(map_flags, BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	});
+	/* clang-format on */
+} lists SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, __u32);

@@ -146,7 +146,9 @@ int synhold_release(struct xdp_md *ctx)
 		io->result = SYNHOLD_RELEASE_DONE;
 		return XDP_PASS;
 	}
-	if (ctl->deny_entries && verdict_listed(&rq, VERDICT_DENY)) {
+	if (ctl->listed[rq.bank & 1])
+		verdict_lists(&rq);
+	if (rq.list.deny_until_ns > rq.now) {
 		io->reason = SYNHOLD_REASON_DENY; /* denied since it was held */
 		io->result = SYNHOLD_RELEASE_REFUSED;
 		return XDP_DROP;

@@ -8,6 +8,7 @@
 #define SYNHOLD_BPF_VERDICT_H
 
 #include "hash.h"
+#include "lists.h"
 #include "maps.h"
 #include "rate.h"
 #include "slots.h"
@@ -24,11 +25,7 @@ struct verdict_request {
 	__u64 source;
 	__u64 retry_ns;       /* out: when a refused one may conform; 0 = unknown */
 	__u64 source_taken;   /* what to give back when a later limit says no */
-	__u64 entry_interval; /* of the list entry that matched */
-	__u64 entry_limit;
-	__u32 entry_low; /* search of an entry's length; here, not on the stack, for the verifier not to follow each
-			    number */
-	__u32 entry_high;
+	struct lists_match list;
 	__u32 source_slot;
 	__u32 segment;   /* TCP header and data, bytes */
 	__u32 seq;       /* host order */
@@ -42,52 +39,6 @@ struct verdict_request {
 	__u32 no_listener; /* hold-down is set, and nothing listens */
 	__u32 pad;
 };
-
-#define VERDICT_DENY 0
-#define VERDICT_ALLOW 1
-#define VERDICT_NESTED_ENDS 8 /* entries past their end that may lie one inside the other */
-
-/*
- * Whether an entry that has not ended matches the source; its rate is then in rq. Call only when the list is not empty.
- * An entry past its end must not hide a shorter one that lives: the trie gives only the longest and not its length, but
- * a look-up with fewer bits than that length finds another, so halving finds it. That costs 8 look-ups, and only while
- * ended entries are still there. Global: verified once.
- */
-__noinline int verdict_listed(struct verdict_request *rq, __u32 which)
-{
-	void *list = which == VERDICT_ALLOW ? (void *)&allow : (void *)&deny;
-	struct synhold_list_value *value;
-	struct synhold_list_key key;
-	__u32 depth, step;
-
-	if (!rq)
-		return 0;
-	__builtin_memcpy(key.addr, rq->tuple.saddr, 16);
-	key.prefixlen = 128;
-	for (depth = 0; depth < VERDICT_NESTED_ENDS; depth++) {
-		value = bpf_map_lookup_elem(list, &key);
-		if (!value)
-			return 0;
-		if (value->until_ns > rq->now) {
-			rq->entry_interval = value->interval;
-			rq->entry_limit = value->limit;
-			return 1;
-		}
-		rq->entry_low = 0;
-		rq->entry_high = key.prefixlen;
-		for (step = 0; step < 8 && rq->entry_low < rq->entry_high; step++) {
-			key.prefixlen = (rq->entry_low + rq->entry_high) / 2;
-			if (bpf_map_lookup_elem(list, &key) == value)
-				rq->entry_high = key.prefixlen;
-			else
-				rq->entry_low = key.prefixlen + 1;
-		}
-		key.prefixlen = rq->entry_high - 1;
-		if (key.prefixlen > 128)
-			return 0;
-	}
-	return 0;
-}
 
 /* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with
  * retry_ns. Global: verified once. */
@@ -145,11 +96,19 @@ __noinline int verdict_rate_take(struct verdict_request *rq, __u32 which, __u64 
 	return tat ? rate_take(tat, rq->now, interval, limit, &rq->retry_ns) : 1;
 }
 
-/* Whether the source is admitted by its entry of the allow list, within that entry's own rate. */
+static __always_inline void verdict_lists(struct verdict_request *rq)
+{
+	rq->list.high = synhold_addr_high(rq->tuple.saddr);
+	rq->list.low = synhold_addr_low(rq->tuple.saddr);
+	lists_find(&rq->list, rq->bank);
+}
+
+/* Whether the source is admitted by its entry of the allow list, within that entry's own rate. After
+ * verdict_lists(). */
 static __always_inline int verdict_allowed(struct verdict_request *rq)
 {
-	return verdict_listed(rq, VERDICT_ALLOW) &&
-	       verdict_source_take(rq, SYNHOLD_SERVICES, rq->entry_interval, rq->entry_limit);
+	return rq->list.step && lists_allow(&rq->list, rq->bank, rq->now) &&
+	       verdict_source_take(rq, SYNHOLD_SERVICES, rq->list.interval, rq->list.limit);
 }
 
 static __always_inline int verdict_closed(const struct synhold_policy *pol, __u64 now)

@@ -132,7 +132,7 @@ static void a_held_one_that_is_admitted_leaves_the_queue(void **state)
 		if (rows[i].bypass)
 			world.control->bypass_until_ns = SYNHOLD_FOREVER;
 		if (rows[i].allow)
-			world_put_list(world.allow, "198.51.100.1", 32, SYNHOLD_FOREVER, WORLD_SECOND, 40);
+			world_put_list(LIST_ALLOW, "198.51.100.1", 32, SYNHOLD_FOREVER, WORLD_SECOND, 40);
 		assert_int_equal(world_shield(&frame), XDP_PASS);
 		world_counted(0, .seen = 2, .verdict[SYNHOLD_VERDICT_HOLD] = 1, .verdict[SYNHOLD_VERDICT_ADMIT] = 1,
 			      .offered = 1, .over_limit[SYNHOLD_REASON_CLOSED] = 1, .started = rows[i].inflight,

@@ -271,7 +271,7 @@ static void allow_has_a_rate_of_its_own(void **state)
 	start();
 	world_set_rate(&pol, WORLD_HOUR, 10);
 	commit();
-	world_put_list(world.allow, "10.0.0.0", 8, SYNHOLD_FOREVER, LONG, 40);
+	world_put_list(LIST_ALLOW, "10.0.0.0", 8, SYNHOLD_FOREVER, LONG, 40);
 	assert_int_equal(burst_of(200, 0x0a000001), 50);
 	world_counted(0, .seen = 200, .verdict[SYNHOLD_VERDICT_ADMIT] = 50, .verdict[SYNHOLD_VERDICT_DROP] = 150,
 		      .offered = 160, .allowed = 40, .started = 10, .bites = 150,

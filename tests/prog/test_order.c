@@ -36,7 +36,7 @@ static void raise_obstacles(struct synhold_policy *pol, enum step step)
 	if (step >= STEP_CLOSED)
 		pol->closed = 1;
 	if (step >= STEP_DENY)
-		world_put_list(world.deny, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
+		world_put_list(LIST_DENY, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
 }
 
 static const struct {
@@ -184,10 +184,10 @@ static void allow_wins_over_limits_and_deny_over_allow(void **state)
 	(void)state;
 	raise_obstacles(&pol, STEP_CLOSED);
 	world_put_policy(0, 0, &pol);
-	world_put_list(world.allow, "198.51.100.0", 24, SYNHOLD_FOREVER, WORLD_SECOND, 40);
+	world_put_list(LIST_ALLOW, "198.51.100.0", 24, SYNHOLD_FOREVER, WORLD_SECOND, 40);
 	assert_int_equal(world_syn(.sport = 1), XDP_PASS);
 	world_counted(0, .seen = 1, .verdict[SYNHOLD_VERDICT_ADMIT] = 1, .allowed = 1);
-	world_put_list(world.deny, "198.0.0.0", 8, SYNHOLD_FOREVER, 0, 0);
+	world_put_list(LIST_DENY, "198.0.0.0", 8, SYNHOLD_FOREVER, 0, 0);
 	assert_int_equal(world_syn(.sport = 2), XDP_DROP);
 	world_counted(0, .seen = 2, .verdict[SYNHOLD_VERDICT_ADMIT] = 1, .verdict[SYNHOLD_VERDICT_DROP] = 1,
 		      .allowed = 1, .over_limit[SYNHOLD_REASON_DENY] = 1);
@@ -254,7 +254,7 @@ static void fallback_open_admits_what_the_limits_would_not(void **state)
 	assert_int_equal(world_syn(.sport = 2), XDP_PASS);
 	world_counted(0, .seen = 2, .verdict[SYNHOLD_VERDICT_HOLD] = 1, .verdict[SYNHOLD_VERDICT_ADMIT] = 1,
 		      .offered = 2, .over_limit[SYNHOLD_REASON_CLOSED] = 1);
-	world_put_list(world.deny, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
+	world_put_list(LIST_DENY, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
 	assert_int_equal(world_syn(.sport = 3), XDP_DROP); /* deny holds in either fallback */
 }
 

@@ -111,7 +111,7 @@ static void the_longest_address_prefix_is_the_service(void **state)
 	assert_int_equal(world_counters(0).seen, 2);
 }
 
-struct list_entry {
+struct listed {
 	const char *addr;
 	uint32_t prefixlen;
 	int64_t ends_in_s; /* below 0: it is over; 0: never */
@@ -119,7 +119,7 @@ struct list_entry {
 
 static const struct {
 	const char *name;
-	struct list_entry entries[4];
+	struct listed entries[4];
 	const char *source;
 	bool v6, matches;
 } lists[] = {
@@ -183,12 +183,12 @@ static void list_entries_by_length_and_end(void **state)
 			pol.closed = allow;
 			world_put_policy(0, 0, &pol);
 			for (k = 0; k < 4 && lists[i].entries[k].addr; k++) {
-				const struct list_entry *entry = &lists[i].entries[k];
+				const struct listed *entry = &lists[i].entries[k];
 				uint64_t until = entry->ends_in_s ?
 							 world_now() + (uint64_t)entry->ends_in_s * WORLD_SECOND :
 							 SYNHOLD_FOREVER;
 
-				world_put_list(allow ? world.allow : world.deny, entry->addr, entry->prefixlen, until,
+				world_put_list(allow ? LIST_ALLOW : LIST_DENY, entry->addr, entry->prefixlen, until,
 					       WORLD_SECOND, 40);
 			}
 			snprintf(world.row, sizeof(world.row), "%s, %s:", allow ? "allow" : "deny", lists[i].name);
@@ -210,8 +210,8 @@ static void list_entries_by_length_and_end(void **state)
 static void an_empty_list_is_skipped(void **state)
 {
 	(void)state;
-	world_put_list(world.deny, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
-	world.control->deny_entries = 0;
+	world_put_list(LIST_DENY, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
+	world.control->listed[0] = 0;
 	assert_int_equal(world_syn(.sport = 1), XDP_PASS);
 }
 

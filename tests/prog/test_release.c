@@ -70,7 +70,7 @@ static void denied_meanwhile(void **state)
 {
 	(void)state;
 	hold_one();
-	world_put_list(world.deny, "127.0.0.2", 32, SYNHOLD_FOREVER, 0, 0);
+	world_put_list(LIST_DENY, "127.0.0.2", 32, SYNHOLD_FOREVER, 0, 0);
 	assert_int_equal(world_release(&syn, 0, 0), SYNHOLD_RELEASE_REFUSED);
 	assert_int_equal(world.release_io->reason, SYNHOLD_REASON_DENY);
 	counted_one_held(0);

@@ -227,7 +227,7 @@ static void a_slot_started_over_forgotten_ones_loses_none(void **state)
 	pol = world_policy();
 	pol.mode = SYNHOLD_MODE_MONITOR;
 	world_put_policy(0, 0, &pol);
-	world_put_list(world.deny, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
+	world_put_list(LIST_DENY, "198.51.100.1", 32, SYNHOLD_FOREVER, 0, 0);
 	/* exactly where the new slot goes: a whole turn of the ring ago; the epoch may move on in between, so two tries
 	 */
 	forgotten_slots(9, SYNHOLD_BUCKETS * EPOCH_NS);

@@ -79,8 +79,7 @@ int world_load(void **state)
 	world.globals = map("globals");
 	world.ports = map("ports");
 	world.addrs = map("addrs");
-	world.deny = map("deny");
-	world.allow = map("allow");
+	world.lists = map("lists");
 	world.interfaces = map("interfaces");
 	world.sources = map("sources");
 	world.counters = map("counters");
@@ -176,8 +175,10 @@ int world_reset(void **state)
 		world_ok(bpf_map_update_elem(world.policy, &i, &none, BPF_ANY));
 	world_clear_ports();
 	empty(world.addrs, sizeof(struct synhold_addr_key));
-	empty(world.deny, sizeof(struct synhold_list_key));
-	empty(world.allow, sizeof(struct synhold_list_key));
+	config_lists_free(&world.listed);
+	world.allow_interval = 0;
+	for (i = 0; i < SYNHOLD_BANKS; i++)
+		bpf_map_delete_elem(world.lists, &i); /* there may be none */
 	empty(world.interfaces, sizeof(uint32_t));
 	empty(world.marks, sizeof(struct synhold_tuple));
 	zero_sources();

@@ -24,6 +24,7 @@
 
 #include <synhold/abi.h>
 
+#include "lib/lists_set.h"
 #include "tests/prog/frames.h"
 
 #define WORLD_SECOND 1000000000ULL
@@ -34,8 +35,7 @@
 struct world {
 	struct bpf_object *object;
 	int shield, egress, reject, release, sweep; /* programs */
-	int policy, globals, ports, addrs, deny, allow, interfaces, sources, counters, delays, unparsed, marks,
-		admissions;
+	int policy, globals, ports, addrs, lists, interfaces, sources, counters, delays, unparsed, marks, admissions;
 	/* mapped */
 	struct synhold_control *control;
 	struct synhold_runtime *runtime;
@@ -47,6 +47,8 @@ struct world {
 	uint64_t held_count, wake_count;
 	struct synhold_held held[WORLD_RECORDS];
 	struct synhold_wake wake[WORLD_RECORDS];
+	struct config_lists listed; /* what world_put_list() has put */
+	uint64_t allow_interval, allow_limit;
 	char row[64];          /* of a table, for the messages of a failure */
 	uint64_t foreign_held; /* records that a test says no verdict of its own counters stands for */
 };
@@ -84,8 +86,12 @@ void world_put_global_rate(uint32_t bank, uint64_t interval_ns, uint64_t burst);
 void world_put_port(uint32_t bank, uint16_t port, uint32_t entry);
 void world_clear_ports(void);
 void world_put_addr(uint32_t bank, uint16_t port, const char *addr, uint32_t prefixlen, uint32_t service);
-/* An entry of `deny` or `allow`; prefixlen as the text's family counts. burst 0 = no rate. */
-void world_put_list(int list, const char *addr, uint32_t prefixlen, uint64_t until_ns, uint64_t interval_ns,
+/* Lists as user space compiles them, but for the rates of allow entries: a thousand times slower, so that bursts can be
+ * counted on a slow machine. */
+void world_set_lists(uint32_t bank, const struct config_lists *lists);
+/* Adds one entry to those of bank 0; prefixlen as the text's family counts. interval_ns > 0: the rate of every allow
+ * entry from now on, which a test wants slower than an operator can. */
+void world_put_list(enum list_kind kind, const char *addr, uint32_t prefixlen, uint64_t until_ns, uint64_t interval_ns,
 		    uint64_t burst);
 
 uint32_t world_shield(const struct frame *frame);

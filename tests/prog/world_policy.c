@@ -3,6 +3,8 @@
 #include "tests/prog/world.h"
 
 #include <arpa/inet.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static uint32_t ports_used[256];
 static unsigned int ports_count;
@@ -89,18 +91,52 @@ void world_put_addr(uint32_t bank, uint16_t port, const char *addr, uint32_t pre
 	world_ok(bpf_map_update_elem(world.addrs, &key, &service, BPF_ANY));
 }
 
-void world_put_list(int list, const char *addr, uint32_t prefixlen, uint64_t until_ns, uint64_t interval_ns,
+/* Every allow entry gets the rate that the test has asked for, or its own a thousand times slower. */
+static void set_allow_rate(struct synhold_list_row *rows)
+{
+	const struct synhold_list_head *head = (const void *)rows;
+	struct synhold_list_step *step = (void *)(rows + head->steps_row);
+
+	for (uint32_t i = 0; i < head->index_row[0] - head->steps_row; i++) {
+		step[i].interval = world.allow_interval ? world.allow_interval : step[i].interval * 1000;
+		step[i].limit = world.allow_interval ? world.allow_limit : step[i].limit * 1000;
+	}
+}
+
+void world_set_lists(uint32_t bank, const struct config_lists *lists)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	struct synhold_list_row *rows;
+	uint32_t count;
+	void *at;
+	int fd;
+
+	assert_int_equal(lists_image(lists, &rows, &count), 0);
+	set_allow_rate(rows);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "image", sizeof(uint32_t), sizeof(*rows), count, &opts);
+	world_ok(fd);
+	at = mmap(NULL, count * sizeof(*rows), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	memcpy(at, rows, count * sizeof(*rows));
+	munmap(at, count * sizeof(*rows));
+	world_ok(bpf_map_update_elem(world.lists, &bank, &fd, BPF_ANY));
+	close(fd);
+	free(rows);
+	world.control->listed[bank] = lists->count[LIST_ALLOW] + lists->count[LIST_DENY];
+}
+
+void world_put_list(enum list_kind kind, const char *addr, uint32_t prefixlen, uint64_t until_ns, uint64_t interval_ns,
 		    uint64_t burst)
 {
-	struct synhold_list_key key = {.prefixlen = prefixlen + (strchr(addr, ':') ? 0 : 96)};
-	struct synhold_list_value value = {.until_ns = until_ns};
+	struct list_entry entry = {.prefixlen = (uint8_t)(prefixlen + (strchr(addr, ':') ? 0 : 96)),
+				   .value = {.until_ns = until_ns}};
 
-	value.interval = (interval_ns + 255) >> SYNHOLD_SOURCE_TICK_SHIFT;
-	value.limit = value.interval * burst;
-	frames_address(addr, key.addr);
-	world_ok(bpf_map_update_elem(list, &key, &value, BPF_ANY));
-	if (list == world.deny)
-		world.control->deny_entries++;
-	else
-		world.control->allow_entries++;
+	if (interval_ns) {
+		world.allow_interval = (interval_ns + 255) >> SYNHOLD_SOURCE_TICK_SHIFT;
+		world.allow_limit = world.allow_interval * burst;
+	}
+	frames_address(addr, entry.addr);
+	assert_int_equal(config_lists_add(&world.listed, kind, &entry), 0);
+	assert_int_equal(lists_sort(&world.listed, kind), 0);
+	world_set_lists(0, &world.listed);
 }

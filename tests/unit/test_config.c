@@ -84,7 +84,7 @@ static void test_whole(void **state)
 	assert_int_equal(lists.count[LIST_ALLOW], 1);
 	assert_int_equal(lists.count[LIST_DENY], 1);
 	assert_int_equal(lists.entry[LIST_ALLOW][0].value.rate_pps, 50);
-	assert_int_equal(lists.entry[LIST_ALLOW][0].value.from_file, 1);
+	assert_int_equal(lists.entry[LIST_ALLOW][0].value.origin, LIST_BY_CONFIG);
 	assert_true(lists.entry[LIST_ALLOW][0].value.until_ns == SYNHOLD_FOREVER);
 	assert_string_equal(lists.entry[LIST_ALLOW][0].value.note, "probes ; of the balancer");
 	assert_int_equal(lists.entry[LIST_DENY][0].prefixlen, 32);

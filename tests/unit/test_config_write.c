@@ -55,7 +55,7 @@ static void expect_round_trip(const struct model *model, const struct config_lis
 			assert_string_equal(keys_format(key, &model->service[id], &model->global, a, sizeof(a)),
 					    keys_format(key, &back->service[other], &back->global, b, sizeof(b)));
 	}
-	for (int kind = 0; kind < CONFIG_LISTS; kind++) {
+	for (int kind = 0; kind < LIST_KINDS; kind++) {
 		assert_int_equal(back_lists.count[kind], lists->count[kind]);
 		for (unsigned int i = 0; i < lists->count[kind]; i++)
 			assert_memory_equal(&back_lists.entry[kind][i], &lists->entry[kind][i],

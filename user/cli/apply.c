@@ -9,6 +9,7 @@
 #include "cli/nic.h"
 #include "cli/origin.h"
 #include "lib/config_lists.h"
+#include "lib/lists.h"
 
 void apply_end(struct apply *apply)
 {
@@ -109,7 +110,7 @@ int apply_check(const struct attach_args *args, const char *instance, int is_run
 struct before {
 	struct model *model;
 	struct config_lists lists;
-	int committed, listed;
+	int committed;
 };
 
 static void undo(const struct before *before, struct instance *inst, const struct deploy *deploy)
@@ -118,34 +119,31 @@ static void undo(const struct before *before, struct instance *inst, const struc
 		deploy_detach(inst, NULL, NULL);
 		return;
 	}
-	if (before->listed)
-		config_lists_apply(inst, &before->lists, NULL);
 	if (!before->committed)
 		return;
 	if (instance_confirm_pending(inst, NULL)) /* it would refuse another change */
 		instance_confirm(inst, NULL);
-	instance_commit(inst, before->model, 0, NULL);
+	instance_commit_lists(inst, before->model, &before->lists, 0, NULL);
 }
 
-/* The lists first: an address that is allowed from now on must not be judged by the new limits for a moment. */
+/* Policy, ports and lists as one generation. */
 static int commit(const struct attach_args *args, struct apply *apply, struct instance *inst, struct before *before,
 		  struct error *err)
 {
-	int ret = 0;
+	struct config_lists next = {0};
+	int ret;
 
 	if (instance_confirm_pending(inst, NULL)) /* says what waits, before anything is touched */
 		return instance_commit(inst, apply->model, 0, err);
-	if (args->config) {
-		ret = config_lists_collect(inst, 1, &before->lists);
-		if (ret)
-			return error_set(err, ret, "out of memory");
-		ret = config_lists_apply(inst, &apply->lists, err);
-		before->listed = !ret;
-	}
-	if (!ret) {
-		ret = instance_commit(inst, apply->model, args->confirm_ns, err);
-		before->committed = !ret;
-	}
+	ret = lists_read(inst, &before->lists);
+	if (ret)
+		return error_set(err, ret, "the address lists cannot be read: %s", strerror(-ret));
+	if (args->config)
+		ret = config_lists_next(inst, &apply->lists, &next, err);
+	if (!ret)
+		ret = instance_commit_lists(inst, apply->model, args->config ? &next : NULL, args->confirm_ns, err);
+	before->committed = !ret;
+	config_lists_free(&next);
 	return ret;
 }
 

@@ -94,14 +94,6 @@ void changes_models(json_t *list, const struct model *old, const struct model *n
 			    ports_text(&now->specs[id], ports, sizeof(ports)));
 }
 
-static int compare(const void *a, const void *b)
-{
-	const struct list_entry *x = a, *y = b;
-	int order = memcmp(x->addr, y->addr, 16);
-
-	return order ? order : (int)x->prefixlen - (int)y->prefixlen;
-}
-
 static const char *entry_text(enum list_kind kind, const struct list_entry *entry, char *buf, size_t size)
 {
 	char rate[32];
@@ -132,22 +124,22 @@ static void add_entry(json_t *list, enum list_kind kind, const struct list_entry
 	snprintf(key, sizeof(key), "%s %s", lists_name(kind),
 		 units_format_cidr(cidr, sizeof(cidr), either->addr, either->prefixlen));
 	add(list, "*", key, old ? before : NULL, now ? after : NULL);
-	if (old && !now && !old->value.from_file)
+	if (old && !now && old->value.origin != LIST_BY_CONFIG)
 		json_object_set_new(json_array_get(list, json_array_size(list) - 1), "kept", json_true());
 }
 
 void changes_lists(json_t *list, const struct config_lists *old, const struct config_lists *now)
 {
-	for (int kind = 0; kind < CONFIG_LISTS; kind++) {
+	for (int kind = 0; kind < LIST_KINDS; kind++) {
 		const struct list_entry *a = old->entry[kind], *b = now->entry[kind];
 		const struct list_entry *a_end = a + old->count[kind], *b_end = b + now->count[kind];
 
 		if (a != a_end)
-			qsort(old->entry[kind], old->count[kind], sizeof(*a), compare);
+			qsort(old->entry[kind], old->count[kind], sizeof(*a), lists_compare);
 		if (b != b_end)
-			qsort(now->entry[kind], now->count[kind], sizeof(*b), compare);
+			qsort(now->entry[kind], now->count[kind], sizeof(*b), lists_compare);
 		while (a != a_end || b != b_end) {
-			int order = a == a_end ? 1 : b == b_end ? -1 : compare(a, b);
+			int order = a == a_end ? 1 : b == b_end ? -1 : lists_compare(a, b);
 
 			add_entry(list, (enum list_kind)kind, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
 			a += order <= 0;

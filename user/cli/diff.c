@@ -19,7 +19,7 @@ static int compare(struct instance *inst, const struct attach_args *args, json_t
 		instance_load_model(inst, running);
 		ret = attach_args_model(args, running, file, &in_file, err);
 	}
-	if (!ret && config_lists_collect(inst, 0, &in_force))
+	if (!ret && config_lists_collect(inst, &in_force))
 		ret = error_set(err, -ENOMEM, "out of memory");
 	if (!ret) {
 		changes_models(list, running, file);

@@ -25,7 +25,7 @@ static int parse_cidr(const char *text, struct list_entry *entry, struct error *
 
 static int check_note(const char *note, struct error *err)
 {
-	int bad = strlen(note) >= sizeof(((struct synhold_list_value *)0)->note);
+	int bad = strlen(note) >= sizeof(((struct list_value *)0)->note);
 
 	for (const char *p = note; *p && !bad; p++)
 		bad = iscntrl((unsigned char)*p);
@@ -33,7 +33,7 @@ static int check_note(const char *note, struct error *err)
 		return 0;
 	error_set(err, -EINVAL, "the note is not accepted");
 	return error_hint(err, -EINVAL, "accepted: one line of up to %zu bytes",
-			  sizeof(((struct synhold_list_value *)0)->note) - 1);
+			  sizeof(((struct list_value *)0)->note) - 1);
 }
 
 struct standing {

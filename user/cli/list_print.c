@@ -6,27 +6,13 @@
 
 #include "cli/list.h"
 #include "cli/table.h"
-#include "lib/config_lists.h"
 #include "lib/units.h"
 
-struct gathering {
-	struct config_lists lists;
-	enum list_kind kind;
-};
-
-static int gather(void *ctx, const struct list_entry *entry)
+static const char *origin_text(const struct list_value *value)
 {
-	struct gathering *g = ctx;
+	static const char *const texts[] = {"command", "file", "load"};
 
-	return config_lists_add(&g->lists, g->kind, entry);
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct list_entry *x = a, *y = b;
-	int order = memcmp(x->addr, y->addr, 16);
-
-	return order ? order : (int)x->prefixlen - (int)y->prefixlen;
+	return value->origin < sizeof(texts) / sizeof(*texts) ? texts[value->origin] : "?";
 }
 
 /* Wall time only here: inside, everything is CLOCK_MONOTONIC. */
@@ -43,17 +29,17 @@ static char *until_text(uint64_t until_ns, uint64_t now_ns, char *buf, size_t si
 
 static json_t *entry_json(const struct list_entry *entry, uint64_t now_ns)
 {
-	const struct synhold_list_value *value = &entry->value;
+	const struct list_value *value = &entry->value;
 	char cidr[64], until[32], note[SYNHOLD_NOTE_LEN];
 	json_t *text, *object;
 
 	snprintf(note, sizeof(note), "%.*s", (int)sizeof(value->note), value->note);
 	text = json_string(note);
-	object = json_pack("{s:s,s:s?,s:b,s:o,s:b}", "cidr",
+	object = json_pack("{s:s,s:s?,s:b,s:o,s:b,s:s}", "cidr",
 			   units_format_cidr(cidr, sizeof(cidr), entry->addr, entry->prefixlen), "until",
 			   until_text(value->until_ns, now_ns, until, sizeof(until)), "confirm_pending",
 			   value->confirmed_until_ns != 0, "note", text ? text : json_string(""), "from_file",
-			   value->from_file);
+			   value->origin == LIST_BY_CONFIG, "origin", origin_text(value));
 	json_object_set_new(object, "remaining_seconds",
 			    value->until_ns == SYNHOLD_FOREVER ? json_null() :
 								 json_real((double)(value->until_ns - now_ns) / 1e9));
@@ -61,13 +47,13 @@ static json_t *entry_json(const struct list_entry *entry, uint64_t now_ns)
 	return object;
 }
 
-static int print_table(const struct gathering *g, uint64_t now_ns)
+static int print_table(const struct list_entry *entries, unsigned int count, uint64_t now_ns)
 {
 	static const char *const columns[] = {"PREFIX", "UNTIL", ">RATE", "FROM", "NOTE", NULL};
 	struct libscols_table *table = table_new(columns);
 
-	for (unsigned int i = 0; table && i < g->lists.count[g->kind]; i++) {
-		const struct list_entry *entry = &g->lists.entry[g->kind][i];
+	for (unsigned int i = 0; table && i < count; i++) {
+		const struct list_entry *entry = &entries[i];
 		struct libscols_line *line = scols_table_new_line(table, NULL);
 		char text[64];
 
@@ -77,7 +63,7 @@ static int print_table(const struct gathering *g, uint64_t now_ns)
 			   entry->value.confirmed_until_ns ? " (unconfirmed)" : "");
 		table_cell(line, 2, "%s",
 			   !entry->value.rate_pps ? "" : units_format_count(text, sizeof(text), entry->value.rate_pps));
-		table_cell(line, 3, "%s", entry->value.from_file ? "file" : "command");
+		table_cell(line, 3, "%s", origin_text(&entry->value));
 		table_cell(line, 4, "%.*s", (int)sizeof(entry->value.note), entry->value.note);
 	}
 	return table_print(table);
@@ -85,32 +71,29 @@ static int print_table(const struct gathering *g, uint64_t now_ns)
 
 int list_print(struct cli *cli, enum list_kind kind, struct error *err)
 {
-	struct gathering g = {.kind = kind};
-	json_t *array = json_array();
-	struct instance inst;
+	struct config_lists lists = {0};
 	uint64_t now_ns = instance_now_ns();
+	struct instance inst;
 	int ret = cli_open_reader(cli, &inst, err);
 
 	if (!ret) {
-		ret = lists_each(&inst, kind, gather, &g) ? error_set(err, -ENOMEM, "out of memory") : 0;
+		ret = lists_read(&inst, &lists);
+		if (ret)
+			error_set(err, ret, "the %s list cannot be read: %s", lists_name(kind), strerror(-ret));
 		instance_close(&inst);
 	}
-	if (ret) {
-		json_decref(array);
-		config_lists_free(&g.lists);
+	if (ret)
 		return ret;
-	}
-	if (g.lists.count[kind])
-		qsort(g.lists.entry[kind], g.lists.count[kind], sizeof(struct list_entry), compare);
-	for (unsigned int i = 0; cli->json && i < g.lists.count[kind]; i++)
-		json_array_append_new(array, entry_json(&g.lists.entry[kind][i], now_ns));
 	if (cli->json) {
-		ret = cli_print_json(cli, json_incref(array));
+		json_t *array = json_array();
+
+		for (unsigned int i = 0; i < lists.count[kind]; i++)
+			json_array_append_new(array, entry_json(&lists.entry[kind][i], now_ns));
+		ret = cli_print_json(cli, array);
 	} else {
-		ret = g.lists.count[kind] ? print_table(&g, now_ns) : 0;
+		ret = lists.count[kind] ? print_table(lists.entry[kind], lists.count[kind], now_ns) : 0;
 		ret = ret ? error_set(err, -ENOMEM, "the table cannot be printed") : cli_finish(cli);
 	}
-	json_decref(array);
-	config_lists_free(&g.lists);
+	config_lists_free(&lists);
 	return ret;
 }

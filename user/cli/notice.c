@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <synhold/addr.h>
+
 #include "lib/keys.h"
 #include "lib/log.h"
 #include "lib/sockets.h"
 #include "lib/spec.h"
 #include "lib/units.h"
 
-#define MAPPED_BITS 96 /* of an IPv4 address in an IPv6 one */
 
 void notice_warn(const char *text)
 {
@@ -161,8 +162,7 @@ void notice_listeners(const struct model *model, notice_fn warn)
 
 void notice_entry(enum list_kind kind, const struct list_entry *entry, int confirmed)
 {
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-	int ipv4 = entry->prefixlen == MAPPED_BITS && !memcmp(entry->addr, mapped, sizeof(mapped));
+	int ipv4 = entry->prefixlen == SYNHOLD_ADDR_MAPPED_BITS && synhold_addr_is_ipv4(entry->addr);
 	const char *whom = ipv4 ? "every IPv4 client" : "every client";
 	char text[256];
 

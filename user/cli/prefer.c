@@ -16,63 +16,32 @@
 #define PREFER_MOST 128
 #define PREFER_WEIGHT_FORM "a whole number from 2 to 128, in steps of powers of two; everybody else has 1"
 
-struct gathering {
-	struct list_entry *entry;
-	size_t count, room;
-};
-
-static int gather(void *ctx, const struct list_entry *entry)
-{
-	struct gathering *g = ctx;
-
-	if (g->count == g->room) {
-		size_t room = g->room ? g->room * 2 : 64;
-		struct list_entry *more = reallocarray(g->entry, room, sizeof(*more));
-
-		if (!more)
-			return -ENOMEM;
-		g->entry = more;
-		g->room = room;
-	}
-	g->entry[g->count++] = *entry;
-	return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct list_entry *x = a, *y = b;
-	int order = memcmp(x->addr, y->addr, 16);
-
-	return order ? order : (int)x->prefixlen - (int)y->prefixlen;
-}
-
-static json_t *to_json(const struct gathering *g)
+static json_t *to_json(const struct list_entry *entry, unsigned int count)
 {
 	json_t *array = json_array();
 	char cidr[64];
 
-	for (size_t i = 0; i < g->count; i++)
-		json_array_append_new(array, json_pack("{s:s,s:I,s:b}", "cidr",
-						       units_format_cidr(cidr, sizeof(cidr), g->entry[i].addr,
-									 g->entry[i].prefixlen),
-						       "weight", (json_int_t)g->entry[i].value.rate_pps, "from_file",
-						       g->entry[i].value.from_file));
+	for (unsigned int i = 0; i < count; i++)
+		json_array_append_new(
+			array, json_pack("{s:s,s:I,s:b}", "cidr",
+					 units_format_cidr(cidr, sizeof(cidr), entry[i].addr, entry[i].prefixlen),
+					 "weight", (json_int_t)entry[i].value.rate_pps, "from_file",
+					 entry[i].value.origin == LIST_BY_CONFIG));
 	return array;
 }
 
-static int print_table(const struct gathering *g)
+static int print_table(const struct list_entry *entry, unsigned int count)
 {
 	static const char *const columns[] = {"PREFIX", ">WEIGHT", "FROM", NULL};
 	struct libscols_table *table = table_new(columns);
 	char cidr[64];
 
-	for (size_t i = 0; table && i < g->count; i++) {
-		const struct list_entry *entry = &g->entry[i];
+	for (unsigned int i = 0; table && i < count; i++) {
 		struct libscols_line *line = scols_table_new_line(table, NULL);
 
-		table_cell(line, 0, "%s", units_format_cidr(cidr, sizeof(cidr), entry->addr, entry->prefixlen));
-		table_cell(line, 1, "%llu", (unsigned long long)entry->value.rate_pps);
-		table_cell(line, 2, "%s", entry->value.from_file ? "file" : "command");
+		table_cell(line, 0, "%s", units_format_cidr(cidr, sizeof(cidr), entry[i].addr, entry[i].prefixlen));
+		table_cell(line, 1, "%llu", (unsigned long long)entry[i].value.rate_pps);
+		table_cell(line, 2, "%s", entry[i].value.origin == LIST_BY_CONFIG ? "file" : "command");
 	}
 	return table_print(table);
 }
@@ -80,27 +49,29 @@ static int print_table(const struct gathering *g)
 /* The exit status, or -errno. */
 static int print_list(struct cli *cli, struct error *err)
 {
-	struct gathering g = {0};
+	struct config_lists lists = {0};
+	const struct list_entry *entry;
+	unsigned int count;
 	struct instance inst;
 	int ret = cli_open_reader(cli, &inst, err);
 
 	if (!ret) {
-		ret = lists_each(&inst, LIST_PREFER, gather, &g) ? error_set(err, -ENOMEM, "out of memory") : 0;
+		ret = lists_read(&inst, &lists);
+		if (ret)
+			error_set(err, ret, "the prefer list cannot be read: %s", strerror(-ret));
 		instance_close(&inst);
 	}
-	if (ret) {
-		free(g.entry);
+	if (ret)
 		return ret;
-	}
-	if (g.count)
-		qsort(g.entry, g.count, sizeof(*g.entry), compare);
+	entry = lists.entry[LIST_PREFER];
+	count = lists.count[LIST_PREFER];
 	if (cli->json)
-		ret = cli_print_json(cli, to_json(&g));
-	else if (g.count && print_table(&g))
+		ret = cli_print_json(cli, to_json(entry, count));
+	else if (count && print_table(entry, count))
 		ret = error_set(err, -ENOMEM, "the table cannot be printed");
 	else
 		ret = cli_finish(cli);
-	free(g.entry);
+	config_lists_free(&lists);
 	return ret;
 }
 

@@ -13,7 +13,7 @@ static int reload(struct instance *inst, const struct attach_args *args, int nam
 	__attribute__((cleanup(model_cleanup))) struct model *before = model_new();
 	struct config_lists in_force = {0};
 	struct apply apply = {0};
-	int ret = before && !config_lists_collect(inst, 0, &in_force) ? apply_reload(args, &apply, inst, before, err) :
+	int ret = before && !config_lists_collect(inst, &in_force) ? apply_reload(args, &apply, inst, before, err) :
 									error_set(err, -ENOMEM, "out of memory");
 
 	if (!ret) {

@@ -72,7 +72,7 @@ int cli_save(struct cli *cli, int argc, char **argv)
 		ret = cli_open_reader(cli, &inst, &err);
 	if (!ret) {
 		instance_load_model(&inst, model);
-		ret = config_lists_collect(&inst, 0, &lists) ? error_set(&err, -ENOMEM, "out of memory") : 0;
+		ret = config_lists_collect(&inst, &lists) ? error_set(&err, -ENOMEM, "out of memory") : 0;
 		instance_close(&inst);
 	}
 	if (!ret && path)

@@ -15,6 +15,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <synhold/addr.h>
+
 #include "daemon/state.h"
 #include "lib/units.h"
 
@@ -58,9 +60,8 @@ static int by_count(const void *a, const void *b)
 /* The source as the policy aggregates it. */
 static void source_text(const struct service *svc, const struct synhold_tuple *tuple, char *text, size_t size)
 {
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-	unsigned int bits = memcmp(tuple->saddr, mapped, sizeof(mapped)) ? svc->policy.source_prefix6 :
-									   svc->policy.source_prefix4 + 96U;
+	unsigned int bits = synhold_addr_is_ipv4(tuple->saddr) ? svc->policy.source_prefix4 + SYNHOLD_ADDR_MAPPED_BITS :
+								 svc->policy.source_prefix6;
 	uint8_t addr[16];
 
 	for (unsigned int i = 0; i < 16; i++) {

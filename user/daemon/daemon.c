@@ -130,6 +130,7 @@ static void stop(struct daemon *d)
 {
 	answer_free(d);
 	pressure_free(d);
+	lists_view_end(&d->prefer);
 	intake_free(d);
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
 		struct service *svc = &d->service[i];

@@ -48,7 +48,7 @@ static int on_held(void *ctx, void *data, size_t size)
 		.l3_offset = record->l3_offset,
 		.l4_offset = record->l4_offset,
 		.frame_len = record->frame_len,
-		.weight = lists_weight(d->inst, record->tuple.saddr, record->seen_ns),
+		.weight = lists_weight(&d->prefer, d->inst, record->tuple.saddr),
 		.seen_ns = record->seen_ns,
 		.frame = record->frame,
 	};

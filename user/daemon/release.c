@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <synhold/addr.h>
+
 #include "daemon/state.h"
 #include "lib/frame.h"
 #include "lib/log.h"
@@ -28,9 +30,7 @@ static int is_generic(const struct daemon *d, uint32_t ifindex)
 
 static int is_ipv6(const struct holdq_entry *e)
 {
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-	return memcmp(e->tuple.saddr, mapped, sizeof(mapped)) != 0;
+	return !synhold_addr_is_ipv4(e->tuple.saddr);
 }
 
 /* Returns enum synhold_release_result, or -errno when the kernel refused the frame. */

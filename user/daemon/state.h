@@ -9,6 +9,7 @@
 #include "daemon/daemon.h"
 #include "daemon/holdq.h"
 #include "lib/deploy.h"
+#include "lib/lists.h"
 
 struct ring_buffer;
 struct evconnlistener;
@@ -65,6 +66,7 @@ struct daemon {
 	int watchdog;   /* systemd wants to hear from us */
 	int holds_down; /* some service has hold-down set */
 	struct pressure *pressure;
+	struct lists_view prefer;
 	struct service service[SYNHOLD_SERVICES];
 };
 

@@ -319,12 +319,8 @@ void tick_run(struct daemon *d)
 	if (held || d->holds_down || d->inst->global->admission_head != d->admission_head ||
 	    d->ticks % LISTENER_TICKS == 0)
 		listeners_read(d, now_ns);
-	if (d->ticks % PRUNE_TICKS == 0 &&
-	    (d->inst->control->deny_entries || d->inst->control->allow_entries || d->inst->control->prefer_entries) &&
-	    !instance_trylock(d->inst)) {
-		lists_prune(d->inst, LIST_DENY);
-		lists_prune(d->inst, LIST_ALLOW);
-		lists_prune(d->inst, LIST_PREFER);
+	if (!held && d->ticks % PRUNE_TICKS == 0 && lists_have_ended(d->inst, now_ns) && !instance_trylock(d->inst)) {
+		lists_sweep(d->inst);
 		instance_unlock(d->inst);
 	}
 	pressure_read(d, now_ns);

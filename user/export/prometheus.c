@@ -182,14 +182,16 @@ static void instance_families(const struct page *page)
 
 static void map_families(const struct page *page)
 {
-	static const struct {
+	const struct snapshot *snap = page->snap;
+	const struct {
 		const char *name;
-		enum instance_map map;
+		uint64_t entries;
 		unsigned int capacity;
 	} maps[] = {
-		{"allow", INSTANCE_MAP_ALLOW, SYNHOLD_LIST_ENTRIES},
-		{"deny", INSTANCE_MAP_DENY, SYNHOLD_LIST_ENTRIES},
-		{"marks", INSTANCE_MAP_MARKS, SYNHOLD_MARKS},
+		{"allow", snap->list_entries[LIST_ALLOW], SYNHOLD_LIST_ENTRIES},
+		{"deny", snap->list_entries[LIST_DENY], SYNHOLD_LIST_ENTRIES},
+		{"prefer", snap->list_entries[LIST_PREFER], SYNHOLD_LIST_ENTRIES},
+		{"marks", snap->map_entries[INSTANCE_MAP_MARKS], SYNHOLD_MARKS},
 	};
 	char labels[32];
 
@@ -197,10 +199,9 @@ static void map_families(const struct page *page)
 		const char *name = capacity ? "map_capacity" : "map_entries";
 
 		family(page, name, "gauge", capacity ? "Entries the map takes." : "Entries in the map.");
-		for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && page->snap->attached; i++) {
+		for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && snap->attached; i++) {
 			snprintf(labels, sizeof(labels), "map=\"%s\"", maps[i].name);
-			sample(page, name, labels,
-			       capacity ? maps[i].capacity : (double)page->snap->map_entries[maps[i].map]);
+			sample(page, name, labels, capacity ? maps[i].capacity : (double)maps[i].entries);
 		}
 	}
 }

@@ -104,7 +104,24 @@ static void reset_reused(struct instance *inst, const struct model *model)
 	free(zero);
 }
 
+/* What has been undone by the clock is undone for good, before its bank is written. */
+static void settle(struct instance *inst)
+{
+	uint64_t word = __atomic_load_n(&inst->control->active, __ATOMIC_ACQUIRE);
+
+	if (!SYNHOLD_ACTIVE_PENDING(word))
+		return;
+	__atomic_store_n(&inst->control->active, (uint64_t)instance_bank(inst), __ATOMIC_RELEASE);
+	instance_quiesce(inst);
+}
+
 int instance_commit(struct instance *inst, const struct model *model, uint64_t confirm_ns, struct error *err)
+{
+	return instance_commit_lists(inst, model, NULL, confirm_ns, err);
+}
+
+int instance_commit_lists(struct instance *inst, const struct model *model, const struct config_lists *lists,
+			  uint64_t confirm_ns, struct error *err)
 {
 	uint64_t deadline_ns, word;
 	uint32_t bank;
@@ -115,8 +132,11 @@ int instance_commit(struct instance *inst, const struct model *model, uint64_t c
 		return error_hint(err, -EBUSY, "synhold confirm keeps it; it is undone by itself in %.0f s",
 				  (double)(deadline_ns - instance_now_ns()) / 1e9 + 1);
 	}
+	settle(inst);
 	bank = !instance_bank(inst);
-	ret = write_bank(inst, model, bank, err);
+	ret = lists_stage(inst, bank, lists, err);
+	if (!ret)
+		ret = write_bank(inst, model, bank, err);
 	if (ret)
 		return ret;
 	reset_reused(inst, model);
@@ -126,6 +146,8 @@ int instance_commit(struct instance *inst, const struct model *model, uint64_t c
 	__atomic_store_n(&inst->control->active, word, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&inst->control->generation, 1, __ATOMIC_RELEASE);
 	ret = instance_quiesce(inst);
+	if (!ret && !confirm_ns)
+		lists_drop(inst, !bank);
 	return ret ? error_set(err, ret, "instance '%s': the change is in force, but waiting for it failed: %s",
 			       inst->name, strerror(-ret)) :
 		     0;
@@ -134,11 +156,14 @@ int instance_commit(struct instance *inst, const struct model *model, uint64_t c
 int instance_confirm(struct instance *inst, struct error *err)
 {
 	uint64_t word = __atomic_load_n(&inst->control->active, __ATOMIC_ACQUIRE);
-	unsigned int entries = lists_confirm(inst);
+	int entries = lists_confirm(inst, err);
 
+	if (entries < 0)
+		return entries;
 	if (instance_confirm_pending(inst, NULL)) {
 		__atomic_store_n(&inst->control->active, (uint64_t)SYNHOLD_ACTIVE_BANK(word), __ATOMIC_RELEASE);
 		instance_quiesce(inst);
+		lists_drop(inst, !SYNHOLD_ACTIVE_BANK(word));
 		return 0;
 	}
 	if (entries)

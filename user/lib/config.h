@@ -6,17 +6,10 @@
 
 #include <stdio.h>
 
-#include "lib/lists.h"
+#include "lib/lists_set.h"
 #include "lib/model.h"
 
 #define CONFIG_DEFAULT_PATH "/etc/synhold/synhold.conf"
-
-/* List entries of a file. */
-#define CONFIG_LISTS (LIST_PREFER + 1)
-struct config_lists {
-	unsigned int count[CONFIG_LISTS]; /* by enum list_kind */
-	struct list_entry *entry[CONFIG_LISTS];
-};
 
 /*
  * Reads a file into a model that has no services, all or nothing. Errors name file, line, key and accepted form. 0,
@@ -24,7 +17,6 @@ struct config_lists {
  * CIDR WEIGHT`, include-allow=FILE, include-deny=FILE; free with config_lists_free().
  */
 int config_read(const char *path, struct model *model, struct config_lists *lists, struct error *err);
-void config_lists_free(struct config_lists *lists);
 
 /* Writes what config_read() reads back to the same: `save`. Keys at their default are left out. Timed list entries are
  * left out. 0 or -errno. */

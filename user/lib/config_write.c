@@ -58,7 +58,7 @@ static void write_lists(FILE *out, const struct config_lists *lists)
 {
 	char addr[64], rate[32];
 
-	for (int kind = 0; kind < CONFIG_LISTS; kind++)
+	for (int kind = 0; kind < LIST_KINDS; kind++)
 		for (unsigned int i = 0; i < lists->count[kind]; i++) {
 			const struct list_entry *entry = &lists->entry[kind][i];
 

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <synhold/addr.h>
+
 #include "lib/sockets.h"
 
 #define FLUSH_STATES (1U << TCP_ESTABLISHED | 1U << TCP_CLOSE_WAIT)
@@ -32,12 +34,10 @@ int flush_waits(const struct inet_diag_msg *diag)
 
 int flush_matches(const struct inet_diag_msg *diag, const struct synhold_specs *specs)
 {
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	struct sockets_listener local = {.port = ntohs(diag->id.idiag_sport)};
 
 	if (diag->idiag_family == AF_INET) {
-		memcpy(local.addr, mapped, sizeof(mapped));
-		memcpy(local.addr + 12, diag->id.idiag_src, 4);
+		synhold_addr_map(diag->id.idiag_src[0], local.addr);
 	} else {
 		memcpy(local.addr, diag->id.idiag_src, 16);
 	}

@@ -12,6 +12,7 @@
 #include <synhold/abi.h>
 
 #include "lib/error.h"
+#include "lib/lists_set.h"
 #include "lib/model.h"
 
 #define INSTANCE_BPFFS "/sys/fs/bpf"
@@ -24,7 +25,7 @@
 /* clang-format off */
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
-	X(DENY, deny) X(ALLOW, allow) X(PREFER, prefer) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
+	X(LISTS, lists) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
 	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(QUIESCE, quiesce)
@@ -82,6 +83,9 @@ int instance_confirm_pending(const struct instance *inst, uint64_t *deadline_ns)
  * (another change waits for confirm), -errno.
  */
 int instance_commit(struct instance *inst, const struct model *model, uint64_t confirm_ns, struct error *err);
+/* The same, and the address lists become these: one generation. lists NULL: they stay. */
+int instance_commit_lists(struct instance *inst, const struct model *model, const struct config_lists *lists,
+			  uint64_t confirm_ns, struct error *err);
 /* 0, or -ENOENT when nothing waits. Confirms list entries as well. Needs the lock. */
 int instance_confirm(struct instance *inst, struct error *err);
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/inforce.h"
+#include "lib/lists.h"
 #include "lib/ramp.h"
 #include "lib/sockets.h"
 
@@ -190,8 +191,8 @@ static int take(struct snapshot *snap, struct instance *inst)
 	for (uint32_t i = 0; i < SYNHOLD_UNPARSED_COUNT && !ret; i++)
 		ret = instance_sum_percpu(inst, INSTANCE_MAP_UNPARSED, i, &snap->unparsed[i],
 					  sizeof(snap->unparsed[i]));
-	snap->map_entries[INSTANCE_MAP_ALLOW] = inst->control->allow_entries;
-	snap->map_entries[INSTANCE_MAP_DENY] = inst->control->deny_entries;
+	if (!ret)
+		ret = lists_count(inst, snap->list_entries);
 	for (uint32_t id = 0; id < SYNHOLD_SERVICES && !ret; id++)
 		if (inst->policy[bank * SYNHOLD_SERVICES + id].name[0])
 			ret = take_service(inst, snap, &snap->service[snap->service_count++], id, bank);

@@ -48,7 +48,8 @@ struct snapshot {
 	struct synhold_global_policy global;
 	uint64_t bypass_until_ns, confirm_deadline_ns; /* 0 = none */
 	uint64_t unparsed[SYNHOLD_UNPARSED_COUNT];
-	uint64_t map_entries[INSTANCE_MAP_COUNT]; /* of allow, deny, marks; 0 for others */
+	uint64_t map_entries[INSTANCE_MAP_COUNT]; /* of marks; 0 for others */
+	unsigned int list_entries[LIST_KINDS];    /* by enum list_kind */
 	uint64_t now_ns;
 	unsigned int service_count;
 	struct snapshot_service *service; /* service_count of them, by id */

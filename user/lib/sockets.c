@@ -9,6 +9,8 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include <synhold/addr.h>
+
 struct dump {
 	void (*fn)(void *ctx, const struct sockets_listener *listener);
 	void *ctx;
@@ -33,8 +35,7 @@ static int on_message(const struct nlmsghdr *nlh, void *data)
 	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*diag) || diag->idiag_state != TCP_LISTEN)
 		return MNL_CB_OK;
 	if (diag->idiag_family == AF_INET && diag->id.idiag_src[0]) {
-		listener.addr[10] = listener.addr[11] = 0xff;
-		memcpy(listener.addr + 12, diag->id.idiag_src, 4);
+		synhold_addr_map(diag->id.idiag_src[0], listener.addr);
 	} else if (diag->idiag_family == AF_INET6) {
 		memcpy(listener.addr, diag->id.idiag_src, 16);
 	}

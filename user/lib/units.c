@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <synhold/addr.h>
+
 #define UNITS_COUNT_MAX 1000000000000000ULL
 #define UNITS_DURATION_MAX (10ULL * 365 * 24 * 3600 * 1000000000ULL)
 
@@ -191,9 +193,8 @@ char *units_format_size(char *buf, size_t size, uint64_t bytes)
 
 char *units_format_cidr(char *buf, size_t size, const uint8_t addr[16], uint8_t prefixlen)
 {
-	static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 	char host[INET6_ADDRSTRLEN];
-	int ipv4 = prefixlen >= 96 && !memcmp(addr, mapped, sizeof(mapped));
+	int ipv4 = prefixlen >= SYNHOLD_ADDR_MAPPED_BITS && synhold_addr_is_ipv4(addr);
 	unsigned int bits = ipv4 ? prefixlen - 96U : prefixlen, most = ipv4 ? 32 : 128;
 
 	if (ipv4)
