@@ -148,10 +148,10 @@ $(BUILD)/bench/synhold-random.bpf.o: $(BUILD)/synhold.bpf.o
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -c bpf/synhold.bpf.c -o $@
 
-$(BUILD)/bench/bench: tests/bench/bench.c include/synhold/abi.h | $(SKEL)
+$(BUILD)/bench/bench: tests/bench/bench.c include/synhold/abi.h $(CORE) | $(SKEL)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $< $(LIBS) -o $@
+	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $< $(CORE) $(LIBS) -o $@
 
 bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o)
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)

@@ -19,8 +19,12 @@
 #include <linux/tcp.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <synhold/abi.h>
+#include <synhold/addr.h>
+
+#include "lib/lists_set.h"
 
 #define REPEAT 2000000
 #define RUNS 5
@@ -186,6 +190,62 @@ static void measure_shield(const char *plain, const char *few, const char *many,
 	bpf_object__close(object);
 }
 
+/* Lists of that many entries each, half of them addresses and half of them prefixes, none of them inside others. */
+static void put_lists(struct bpf_object *object, unsigned int count)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE | BPF_F_INNER_MAP);
+	struct synhold_control *control;
+	struct config_lists lists = {0};
+	struct synhold_list_row *rows;
+	uint32_t length, bank = 0, i;
+	int fd;
+
+	for (i = 0; i < 2 * count; i++) {
+		struct list_entry entry = {.prefixlen = i % 4 < 2 ? 128 : 120, .value.until_ns = SYNHOLD_FOREVER};
+
+		synhold_addr_map(htonl(i * 2654435761U & (i % 4 < 2 ? ~0U : ~0xffU)), entry.addr);
+		config_lists_add(&lists, i % 2 ? LIST_DENY : LIST_ALLOW, &entry);
+	}
+	lists_sort(&lists, LIST_ALLOW);
+	lists_sort(&lists, LIST_DENY);
+	if (lists_image(&lists, &rows, &length))
+		exit(1);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "image", sizeof(uint32_t), sizeof(*rows), length, &opts);
+	for (i = 0; i < length; i++)
+		bpf_map_update_elem(fd, &i, &rows[i], BPF_ANY);
+	if (bpf_map_update_elem(map_fd(object, "lists"), &bank, &fd, BPF_ANY)) {
+		fprintf(stderr, "bench: lists: %s\n", strerror(errno));
+		exit(1);
+	}
+	control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, map_fd(object, "control"), 0);
+	control->listed[bank] = 2 * count;
+	munmap(control, sizeof(*control));
+	config_lists_free(&lists);
+	free(rows);
+	close(fd);
+}
+
+static void measure_lists(const char *many)
+{
+	static const char *const names[] = {"SYN refused, random sources, no lists", "the same, 2 x 1,000 list entries",
+					    "the same, 2 x 100,000 list entries"};
+	static const unsigned int counts[] = {0, 1000, 100000};
+	struct bpf_object *object = load(many, 0);
+	struct synhold_policy pol = base_policy();
+	const struct figure *none = &figures[figure_count];
+	unsigned char syn[74];
+
+	build_frame(syn, sizeof(syn), PORT, 1);
+	pol.closed = 1;
+	put_policy(object, &pol);
+	for (int i = 0; i < 3; i++) {
+		if (counts[i])
+			put_lists(object, counts[i]);
+		record(names[i], measure(prog_fd(object, "synhold_shield"), syn, sizeof(syn)), i ? none : NULL);
+	}
+	bpf_object__close(object);
+}
+
 static void print_table(void)
 {
 	struct libscols_table *table = scols_new_table();
@@ -261,6 +321,7 @@ int main(int argc, char **argv)
 	record("LRU hash of sources, random sources", measure(prog_fd(bare, "lru_source"), syn, sizeof(syn)), drop);
 	bpf_object__close(bare);
 	measure_shield(argv[2], argv[3], argv[4], pass, drop);
+	measure_lists(argv[4]);
 	if (json)
 		print_json();
 	else
