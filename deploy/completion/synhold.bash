@@ -71,7 +71,8 @@ _synhold()
 	allow | deny) options="$options add del load --for --note" ;;
 	prefer) options="$options add del" ;;
 	save) options="$options -o" ;;
-	diff | reload) options="$options -c" ;;
+	diff) options="$options -c" ;;
+	reload) options="$options -c --confirm" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace

@@ -40,7 +40,7 @@ const struct cli_command cli_commands[] = {
 	{"metrics", "", "the Prometheus text", cli_metrics, 0},
 	{"save", "[-o FILE]", "the running policy as a config file", cli_save, 0},
 	{"diff", "[-c FILE]", "the running policy against the config file", cli_diff, 0},
-	{"reload", "[-c FILE]", "read the config file again: all of it comes into force, or nothing", cli_reload, 0},
+	{"reload", "[-c FILE] [--confirm DURATION]", "read the config file again: all of it comes into force, or nothing", cli_reload, 0},
 	{"drill", "[NAME] [OPTION...]", "replay an incident in private namespaces, without and with the shield",
 	 cli_drill, 1},
 	{"help", "[COMMAND|keys]", "this list, a command's usage, or the policy keys", cli_help, 0},

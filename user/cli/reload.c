@@ -7,6 +7,7 @@
 #include "cli/changes.h"
 #include "cli/origin.h"
 #include "lib/config_lists.h"
+#include "lib/units.h"
 
 static int reload(struct instance *inst, const struct attach_args *args, int named, json_t *list, struct error *err)
 {
@@ -30,12 +31,16 @@ static int reload(struct instance *inst, const struct attach_args *args, int nam
 int cli_reload(struct cli *cli, int argc, char **argv)
 {
 	struct attach_args args = {0};
-	const struct cli_option options[] = {{"config", 'c', CLI_TEXT, &args.config}, {0}};
+	const struct cli_option options[] = {
+		{"config", 'c', CLI_TEXT, &args.config},
+		{"confirm", 0, CLI_DURATION, &args.confirm_ns},
+		{0},
+	};
 	json_t *list = json_array();
 	struct cli_words words;
 	struct instance inst;
 	struct error err = {0};
-	char *text = NULL;
+	char *text = NULL, wait[32];
 	int ret;
 
 	ret = cli_parse(cli, argc, argv, options, &words, &err);
@@ -55,10 +60,14 @@ int cli_reload(struct cli *cli, int argc, char **argv)
 		json_decref(list);
 		ret = cli_fail(cli, &err);
 	} else if (cli->json) {
-		ret = cli_print_json(cli, json_pack("{s:s,s:o}", "file", args.config, "changes", list));
+		ret = cli_print_json(cli, json_pack("{s:s,s:o,s:f}", "file", args.config, "changes", list,
+						     "confirm_seconds", (double)args.confirm_ns / 1e9));
 	} else {
 		changes_print(list, "");
 		printf("%s is in force\n", args.config);
+		if (args.confirm_ns)
+			printf("undone in %s unless confirmed: synhold confirm\n",
+			       units_format_duration(wait, sizeof(wait), args.confirm_ns));
 		json_decref(list);
 		ret = cli_finish(cli);
 	}
