@@ -23,8 +23,8 @@ struct verdict_request {
 	__u32 flags;  /* SLOTS_KNOWN, and what the mark is to carry */
 	__u64 now;
 	__u64 source;
-	__u64 retry_ns;       /* out: when a refused one may conform; 0 = unknown */
-	__u64 source_taken;   /* what to give back when a later limit says no */
+	__u64 retry_ns;     /* out: when a refused one may conform; 0 = unknown */
+	__u64 source_taken; /* what to give back when a later limit says no */
 	struct lists_match list;
 	__u32 source_slot;
 	__u32 segment;   /* TCP header and data, bytes */

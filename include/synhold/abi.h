@@ -190,7 +190,7 @@ struct synhold_control {
 	__u64 bypass_until_ns; /* 0 = off, SYNHOLD_FOREVER = on */
 	__u64 generation;      /* counts commits */
 	__u32 listed[SYNHOLD_BANKS]; /* allow and deny entries of the bank: 0 = nothing to look up */
-	__u64 hash_key[2]; /* secret of this instance, SipHash */
+	__u64 hash_key[2];           /* secret of this instance, SipHash */
 	__u64 netns_inode;
 	__u32 abi_version;
 	__u32 list_changes; /* counts images that took their place */

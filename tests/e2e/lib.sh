@@ -558,6 +558,7 @@ run_tests() {
 			name=${function#test_}
 			if [ "$status" = 0 ]; then
 				echo "ok $name ($(($(now_ms) - began)) ms)"
+				sed -n 's/^figure: /    /p' "$dir/$function.out"
 				: >"$dir/$function.ok"
 			elif [ "$status" = 77 ]; then
 				echo "skipped $name: $(sed -n 's/^skipped: //p' "$dir/$function.out")"

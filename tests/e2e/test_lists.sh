@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Address lists: long ones, files, what becomes of them in a reload, and that they change as one with the policy.
 #
-# SYNHOLD_E2E_LOAD_S: most seconds that loading, listing or reloading 100,000 entries may take (default 6: a busy machine)
+# What loading, listing and reloading 100,000 entries takes is asserted as processor time, which a busy machine stretches less:
+# SYNHOLD_E2E_CPU_S, default 2. The clock's time is asserted loosely: SYNHOLD_E2E_LOAD_S, default 20; both are printed.
 . "$(dirname "$0")/lib.sh"
 
-LOAD_S=${SYNHOLD_E2E_LOAD_S:-6}
+LOAD_S=${SYNHOLD_E2E_LOAD_S:-20}
+CPU_S=${SYNHOLD_E2E_CPU_S:-2}
 
 # entries COUNT SEED [SUFFIX]: that many different IPv4 addresses outside 10.0.0.0/8, every fourth a /24
 entries() {
@@ -21,13 +23,14 @@ entries() {
 
 # timed WHAT COMMAND...: runs it, and it must be done in time
 timed() {
-	local what=$1 begin took
+	local what=$1 TIMEFORMAT='%R %U %S' took cpu
 	shift
-	begin=$(now_ms)
-	"$@" >/run/e2e/timed || fail "$what failed"
-	took=$(($(now_ms) - begin))
-	echo "$what: $took ms"
-	assert_le "$took" $((LOAD_S * 1000)) "$what, in ms"
+	{ time "$@" >/run/e2e/timed 2>/run/e2e/said; } 2>/run/e2e/took || fail "$what failed: $(cat /run/e2e/said)"
+	took=$(cut -d' ' -f1 /run/e2e/took)
+	cpu=$(awk '{ print $2 + $3 }' /run/e2e/took)
+	echo "figure: $what: $took s, of them $cpu s of processor time"
+	assert_le "$cpu" "$CPU_S" "$what: processor time, in s"
+	assert_le "$took" "$LOAD_S" "$what: time, in s"
 }
 
 # map_value METRIC MAP
@@ -78,8 +81,8 @@ test_load_replaces_what_it_loaded() {
 		"the list"
 	printf '10.10.2.0/24\n10.10.3.0/24\n' >/run/e2e/deny
 	synhold deny load /run/e2e/deny
-	assert_eq "$(synhold deny --json | jq -c 'map([.cidr, .until])')" \
-		"$(synhold deny --json | jq -c '[["10.10.2.0/24",null],["10.10.3.0/24",null],["10.10.7.0/24",null],["10.10.8.0/24",null],["10.10.9.0/24",.[4].until]]')" \
+	assert_eq "$(synhold deny --json | jq -c 'map([.cidr, .until == null])')" \
+		'[["10.10.2.0/24",true],["10.10.3.0/24",true],["10.10.7.0/24",true],["10.10.8.0/24",true],["10.10.9.0/24",false]]' \
 		"the list after another file"
 	synhold reload
 	assert_eq "$(synhold deny --json | jq -c 'map(.cidr)')" \
@@ -148,14 +151,15 @@ config() {
 	} >"/run/e2e/$1.conf"
 }
 
-# flood ADDR PORT: SYNs of three sources, each from a port of its own, until told to stop; prints how many
+# flood ADDR PORT: SYNs of three sources, each from a port of its own, until told to stop; says how many in a file
 flood() {
 	local round=0
-	while [ ! -e /run/e2e/stop ] && [ "$round" -lt 1000 ]; do
-		in_cli "$TOOLS/syn" "$1" "$2" count=15000 sources=3 port=$((10000 + round % 10 * 5000)) >/run/e2e/out.$2 || return 1
+	while [ ! -e /run/e2e/stop ] && [ "$round" -lt 500 ]; do
+		in_cli nice "$TOOLS/syn" "$1" "$2" count=600 sources=3 repeat=10 gap_ms=20 port=$((10000 + round % 250 * 200)) \
+			>"/run/e2e/out.$2" || return 1
 		round=$((round + 1))
 	done
-	echo $((round * 15000)) >"/run/e2e/sent.$2"
+	echo $((round * 6000)) >"/run/e2e/sent.$2"
 }
 
 # In one generation `web` is closed, but for one source on the allow list, and another one is denied; in the other it is open to
@@ -166,7 +170,7 @@ test_a_reload_is_one_generation() {
 	net_up
 	config a yes no 10.10.1.2 10.10.1.3 5
 	config b no yes fd00:10:1:2::/64 fd00:10:1:3::/64 6
-	synhold attach s0 -c /run/e2e/a.conf
+	synhold attach s0 -c /run/e2e/a.conf >/run/e2e/out
 	flood 10.9.0.2 "$PORT" &
 	local four=$! six i
 	flood fd09::2 $((PORT + 1)) &

@@ -81,7 +81,8 @@ static inline void lists_model_random_addr(uint64_t *state, const struct config_
 			addr[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
 	if (lists_model_random(state) % 4 == 0) /* an end of a prefix */
 		for (unsigned int bit = keep; bit < 128; bit++)
-			addr[bit / 8] = (uint8_t)((addr[bit / 8] & ~(0x80 >> bit % 8)) | (keep % 2 ? 0x80 >> bit % 8 : 0));
+			addr[bit / 8] =
+				(uint8_t)((addr[bit / 8] & ~(0x80 >> bit % 8)) | (keep % 2 ? 0x80 >> bit % 8 : 0));
 }
 
 /* Up to `most` entries; a third has ended, a third will end in an hour. Sorted. */
@@ -101,8 +102,8 @@ static inline int lists_model_fill(uint64_t *state, unsigned int most, uint64_t 
 		for (unsigned int bit = entry.prefixlen; bit < 128; bit++)
 			entry.addr[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
 		entry.value.until_ns = third == 0 || kind == LIST_PREFER ? SYNHOLD_FOREVER :
-				       third == 1                        ? now_ns - 1 - lists_model_random(state) % 1000 :
-						     now_ns + 3600000000000ULL + lists_model_random(state);
+				       third == 1 ? now_ns - 1 - lists_model_random(state) % 1000 :
+						    now_ns + 3600000000000ULL + lists_model_random(state);
 		entry.value.rate_pps = 1 + lists_model_random(state) % 3;
 		ret = config_lists_add(lists, kind, &entry);
 	}

@@ -12,7 +12,6 @@
 #include "lib/spec.h"
 #include "lib/units.h"
 
-
 void notice_warn(const char *text)
 {
 	fprintf(stderr, "synhold: warning: %s\n", text);

@@ -22,11 +22,11 @@ static json_t *to_json(const struct list_entry *entry, unsigned int count)
 	char cidr[64];
 
 	for (unsigned int i = 0; i < count; i++)
-		json_array_append_new(
-			array, json_pack("{s:s,s:I,s:b}", "cidr",
-					 units_format_cidr(cidr, sizeof(cidr), entry[i].addr, entry[i].prefixlen),
-					 "weight", (json_int_t)entry[i].value.rate_pps, "from_file",
-					 entry[i].value.origin == LIST_BY_CONFIG));
+		json_array_append_new(array, json_pack("{s:s,s:I,s:b}", "cidr",
+						       units_format_cidr(cidr, sizeof(cidr), entry[i].addr,
+									 entry[i].prefixlen),
+						       "weight", (json_int_t)entry[i].value.rate_pps, "from_file",
+						       entry[i].value.origin == LIST_BY_CONFIG));
 	return array;
 }
 

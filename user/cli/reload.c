@@ -15,7 +15,7 @@ static int reload(struct instance *inst, const struct attach_args *args, int nam
 	struct config_lists in_force = {0};
 	struct apply apply = {0};
 	int ret = before && !config_lists_collect(inst, &in_force) ? apply_reload(args, &apply, inst, before, err) :
-									error_set(err, -ENOMEM, "out of memory");
+								     error_set(err, -ENOMEM, "out of memory");
 
 	if (!ret) {
 		changes_models(list, before, apply.model);
@@ -61,7 +61,7 @@ int cli_reload(struct cli *cli, int argc, char **argv)
 		ret = cli_fail(cli, &err);
 	} else if (cli->json) {
 		ret = cli_print_json(cli, json_pack("{s:s,s:o,s:f}", "file", args.config, "changes", list,
-						     "confirm_seconds", (double)args.confirm_ns / 1e9));
+						    "confirm_seconds", (double)args.confirm_ns / 1e9));
 	} else {
 		changes_print(list, "");
 		printf("%s is in force\n", args.config);

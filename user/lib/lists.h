@@ -23,19 +23,21 @@ int lists_add(struct instance *inst, enum list_kind kind, const struct list_entr
 /* -ENOENT: no such entry. */
 int lists_del(struct instance *inst, enum list_kind kind, const uint8_t addr[16], uint8_t prefixlen, struct error *err);
 /*
- * Makes the entries that files brought into the list by this call those of the file, all or nothing; other entries stay,
- * but for those with the same prefix. Returns the number of lines that were entries; -EINVAL naming file and line,
- * -ENOSPC, -errno.
+ * Makes the entries that files brought into the list by this call those of the file, all or nothing; other entries
+ * stay, but for those with the same prefix. Returns the number of lines that were entries; -EINVAL naming file and
+ * line, -ENOSPC, -errno.
  */
 int lists_load(struct instance *inst, enum list_kind kind, const char *path, struct error *err);
 /* Entries added with --confirm become what they were meant to be. Returns how many, or -errno. */
 int lists_confirm(struct instance *inst, struct error *err);
-/* Forgets entries that have ended, when there are any. 0 or -errno. */
+/* Forgets entries that have ended. 0 or -errno. */
 int lists_sweep(struct instance *inst);
-/* Whether lists_sweep() has something to do. */
+/* Whether a sweep is worth while: some entry has ended, of long lists for a while. Ended ones do nothing but take room.
+ */
 int lists_have_ended(const struct instance *inst, uint64_t now_ns);
 
-/* For commit.c: the bank that is not in force gets these lists, or with NULL the image that is in force. 0 or -errno. */
+/* For commit.c: the bank that is not in force gets these lists, or with NULL the image that is in force. 0 or -errno.
+ */
 int lists_stage(struct instance *inst, uint32_t bank, const struct config_lists *lists, struct error *err);
 /* For commit.c: a bank that nothing leads to any more. */
 void lists_drop(struct instance *inst, uint32_t bank);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compiling address lists. Entries lie inside one another like brackets, so one pass over them in order, with a stack of
- * those that are open, gives the ranges of addresses between one bracket and the next and what holds there: the last end
- * of all open deny entries, the longest open allow entry, the weight of the longest open prefer entry. A look-up then
- * asks in which range an address is, and no entry that is over can hide another.
+ * Compiling address lists. Entries lie inside one another like brackets, so one pass over them in order, with a stack
+ * of those that are open, gives the ranges of addresses between one bracket and the next and what holds there: the last
+ * end of all open deny entries, the longest open allow entry, the weight of the longest open prefer entry. A look-up
+ * then asks in which range an address is, and no entry that is over can hide another.
  */
 #include <errno.h>
 #include <stdlib.h>
