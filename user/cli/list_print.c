@@ -18,8 +18,12 @@ static const char *origin_text(const struct list_value *value)
 /* Wall time only here: inside, everything is CLOCK_MONOTONIC. */
 static char *until_text(uint64_t until_ns, uint64_t now_ns, char *buf, size_t size)
 {
-	time_t when = time(NULL) + (time_t)((until_ns - now_ns) / 1000000000ULL);
+	struct timespec wall;
 	struct tm tm;
+	time_t when;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	when = wall.tv_sec + (time_t)((until_ns - now_ns + (uint64_t)wall.tv_nsec) / 1000000000ULL);
 
 	if (until_ns == SYNHOLD_FOREVER || !gmtime_r(&when, &tm))
 		return NULL;
