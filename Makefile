@@ -57,7 +57,7 @@ help:
 	@echo 'make install    honours DESTDIR and PREFIX; make uninstall takes it back'
 	@echo 'make dist       a source archive, the same bytes each time; make deb: a Debian package'
 
-$(BUILD)/synhold.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h) include/synhold/abi.h
+$(BUILD)/synhold.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h include/synhold/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@

@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 
 #include <synhold/abi.h>
+#include <synhold/lists.h>
 
 #include "compat.h"
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <synhold/abi.h>
+#include <synhold/lists.h>
 
 #include "lib/error.h"
 
