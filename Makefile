@@ -44,7 +44,7 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries compile-flags bpf-compile-flags bench lint install uninstall dist deb
+.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
 
 all: $(BUILD)/synhold
 
@@ -53,6 +53,7 @@ help:
 	@echo 'make test-unit | test-prog | test-e2e   one kind of tests'
 	@echo 'make lint       formatting, static analysis, dependency rule'
 	@echo 'make bench      measurements, as ratios of one run'
+	@echo 'make bench-order  who goes next: orders of release against simulated fleets'
 	@echo 'make deps       install the Debian packages that building and testing need'
 	@echo 'make install    honours DESTDIR and PREFIX; make uninstall takes it back'
 	@echo 'make dist       a source archive, the same bytes each time; make deb: a Debian package'
@@ -155,6 +156,15 @@ $(BUILD)/bench/bench: tests/bench/bench.c include/synhold/abi.h $(CORE) | $(SKEL
 
 bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o)
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)
+
+# the same fleets as tests/unit/test_order_law.c, full size
+$(BUILD)/bench/order: $(BUILD)/tests/bench/order.o $(UNIT_HELP) $(CORE)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+bench-order: $(BUILD)/bench/order
+	@$< $(BENCHFLAGS)
 
 lint:
 	@BUILD=$(BUILD) tests/lint.sh

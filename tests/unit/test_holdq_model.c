@@ -89,7 +89,7 @@ static uint64_t model_overdue(const struct model_entry *e)
 		wait = SECOND;
 	if (wait > 120 * SECOND)
 		wait = 120 * SECOND;
-	return e->last_ns + wait + (wait > 3 * SECOND ? wait / 8 : 0) + 300 * MS;
+	return e->last_ns + wait + wait / 8 + 500 * MS;
 }
 
 static uint64_t model_due(const struct model_entry *e)

@@ -67,10 +67,14 @@ struct holdq_config {
 	uint8_t newest_percent;   /* HOLDQ_MIXED, beyond oldest_until_ns: share of newest-first, 0..100 */
 	uint64_t oldest_until_ns; /* oldest first while the oldest live entry waits less than this */
 };
-#define HOLDQ_CONFIG_DEFAULT                                                                                  \
-	{                                                                                                     \
-		.max = 65536, .source_max = 0, .order = HOLDQ_MIXED, .hold_time_ns = 0, .newest_percent = 85, \
-		.oldest_until_ns = 2000000000ULL                                                              \
+/* For measurements: make BUILD=build/oldest CFLAGS='-O2 -g -DHOLDQ_NEWEST_PERCENT=0' (CONTRIBUTING.md). */
+#ifndef HOLDQ_NEWEST_PERCENT
+#define HOLDQ_NEWEST_PERCENT 85
+#endif
+#define HOLDQ_CONFIG_DEFAULT                                                             \
+	{                                                                                \
+		.max = 65536, .source_max = 0, .order = HOLDQ_MIXED, .hold_time_ns = 0,  \
+		.newest_percent = HOLDQ_NEWEST_PERCENT, .oldest_until_ns = 2000000000ULL \
 	}
 
 /* One SYN as it came off the wire. */
