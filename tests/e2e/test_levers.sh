@@ -143,7 +143,8 @@ test_flush_while_accepting() {
 	result=$(tail -n 1 "$LOGS/server.log")
 	assert_ge "$(jq .left <<<"$said")" 50 "connections accepted while flush was at it"
 	assert_ge "$(jq .reset <<<"$said")" 50 "connections reset"
-	assert_le "$(field spoiled "$result")" 3 "connections accepted and then reset"
+	# between two of its looks at the kernel's tables a connection may be accepted: few, the longer on a busy machine
+	assert_le "$(field spoiled "$result")" 20 "connections accepted and then reset"
 	assert_eq "$(($(field reset "$result") + $(field spoiled "$result")))" "$(jq .reset <<<"$said")" "connections that the server found reset"
 	assert_eq "$(($(field alive "$result") + $(field reset "$result")))" 3000 "connections accepted"
 	stop herd
