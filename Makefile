@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # make            build/synhold
 # make demo       a reconnect storm without and with the shield, in private namespaces (root)
-# make test       everything: unit, prog and e2e tests (root)
+# make test       everything: unit, prog, kernel and e2e tests (root)
 # make help       the rest
 
 VERSION := $(shell cat VERSION)
@@ -35,7 +35,8 @@ SRC := $(wildcard user/lib/*.c user/daemon/*.c user/cli/*.c user/export/*.c user
 OBJ := $(SRC:%.c=$(BUILD)/%.o)
 CORE_OBJ := $(filter-out $(BUILD)/user/cli/main.o,$(OBJ))
 CORE := $(BUILD)/libcore.a
-SKEL := $(BUILD)/gen/synhold.skel.h
+SKEL := $(addprefix $(BUILD)/gen/,synhold.skel.h synhold_static.skel.h synhold_lock.skel.h probe.skel.h)
+OBJECTS := $(addprefix $(BUILD)/,synhold.bpf.o synhold_static.bpf.o synhold_lock.bpf.o)
 UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
 UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
 PROG := $(patsubst tests/prog/%.c,$(BUILD)/tests/prog/%,$(wildcard tests/prog/test_*.c))
@@ -44,13 +45,14 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help clean deps demo test test-unit test-prog test-e2e unit-binaries prog-binaries e2e-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
+.PHONY: all help clean deps demo test test-unit test-prog test-kernel test-e2e unit-binaries prog-binaries kernel-binaries \
+	e2e-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
 
 all: $(BUILD)/synhold
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
-	@echo 'make test-unit | test-prog | test-e2e   one kind of tests'
+	@echo 'make test-unit | test-prog | test-kernel | test-e2e   one kind of tests'
 	@echo 'make lint       formatting, static analysis, dependency rule'
 	@echo 'make bench      measurements, as ratios of one run'
 	@echo 'make bench-order  who goes next: orders of release against simulated fleets'
@@ -58,22 +60,30 @@ help:
 	@echo 'make install    honours DESTDIR and PREFIX; make uninstall takes it back'
 	@echo 'make dist       a source archive, the same bytes each time; make deb: a Debian package'
 
-$(BUILD)/synhold.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h include/synhold/*.h)
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/synhold/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
-$(SKEL): $(BUILD)/synhold.bpf.o
+# the same for kernels before 6.2, and before 5.12
+$(BUILD)/synhold_static.bpf.o: older := -DCOMPAT_STATIC
+$(BUILD)/synhold_lock.bpf.o: older := -DCOMPAT_STATIC -DCOMPAT_LOCK
+$(BUILD)/synhold_static.bpf.o $(BUILD)/synhold_lock.bpf.o: bpf/synhold.bpf.c $(wildcard bpf/*.h include/synhold/*.h)
+	@mkdir -p $(@D)
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) $(older) -c $< -o $@
+
+$(BUILD)/gen/%.skel.h: $(BUILD)/%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,SKEL)
-	$(Q)$(BPFTOOL) gen skeleton $< name synhold_bpf > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 $(BUILD)/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-$(BUILD)/user/lib/deploy.o $(BUILD)/user/lib/attach.o $(BUILD)/user/daemon/release.o: $(SKEL)
+$(BUILD)/user/lib/deploy.o $(BUILD)/user/lib/programs.o $(BUILD)/user/lib/attach.o $(BUILD)/user/daemon/release.o: $(SKEL)
 
 $(BUILD)/synhold: $(OBJ)
 	$(call say,LINK)
@@ -119,11 +129,14 @@ test-unit:
 test-prog:
 	$(SUDO) env BUILD=$(BUILD) tests/run.sh prog
 
+test-kernel:
+	BUILD=$(BUILD) tests/run.sh kernel
+
 test-e2e:
 	$(SUDO) env BUILD=$(BUILD) tests/run.sh e2e
 
 unit-binaries: $(UNIT)
-prog-binaries: $(PROG) $(BUILD)/synhold.bpf.o
+prog-binaries: $(PROG) $(OBJECTS)
 e2e-binaries: all $(E2E_TOOLS)
 
 # one flag a line, for tools that read C as the compiler does
@@ -153,6 +166,17 @@ $(BUILD)/bench/bench: tests/bench/bench.c include/synhold/abi.h $(CORE) | $(SKEL
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $< $(CORE) $(LIBS) -o $@
+
+$(BUILD)/tests/kernels/%: $(BUILD)/tests/kernels/tools/%.o
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# built anew each time: it is a matter of a second, and what it copies comes from everywhere
+kernel-binaries: e2e-binaries $(OBJECTS) $(BUILD)/tests/kernels/verifier
+	@mkdir -p $(BUILD)/kernels
+	$(call say,CPIO)
+	$(Q)tests/kernels/userland.sh $(BUILD) $(BUILD)/kernels/userland.cpio
 
 bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o)
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)

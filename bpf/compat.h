@@ -12,6 +12,18 @@
 /* Keeps clang from turning arithmetic back into the branches that it was written to avoid. */
 #define COMPAT_OPAQUE(x) asm volatile("" : "+r"(x))
 #define COMPAT_UNROLL _Pragma("unroll")
+#include "compat_old.h"
+#ifndef COMPAT_STATIC
+/* A function that the verifier looks at once, whatever it is called with. */
+#define COMPAT_GLOBAL __noinline
+/* Where that lies which a pointer given to such a function points to: on the stack. */
+#define COMPAT_ROOM(room, here) (here)
+/* An argument of a function that must be verified once on every kernel: declared, found, given. */
+#define COMPAT_REF(type, name) type *name
+#define COMPAT_DEREF(type, name, room) ((void)0)
+#define COMPAT_GIVE(name) (name)
+#define COMPAT_DEFINE_ROOM(room, value) _Static_assert(sizeof(value) > 0, "a structure")
+#endif
 #else
 #include <arpa/inet.h> /* with the protocol numbers; the kernel's header would define them twice */
 #include <string.h>
@@ -24,6 +36,12 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
+#endif
+
+/* Read, change and write in one step; both give what was there before. */
+#ifndef COMPAT_CAS
+#define COMPAT_CAS(word, old, fresh) __sync_val_compare_and_swap(word, old, fresh)
+#define COMPAT_FETCH_ADD(word, value) __sync_fetch_and_add(word, value)
 #endif
 
 #endif

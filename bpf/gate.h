@@ -60,13 +60,13 @@ static __always_inline int gate_bucket_add(struct synhold_gate *gate, __u32 epoc
 		__u64 old = *(volatile __u64 *)bucket;
 
 		if ((__u32)(old >> 32) == epoch) { /* the common case cannot fail, however many CPUs add */
-			old = __sync_fetch_and_add(bucket, 1);
+			old = COMPAT_FETCH_ADD(bucket, 1);
 			if ((__u32)(old >> 32) == epoch)
 				return 0;
-			__sync_fetch_and_add(bucket, -1);
+			COMPAT_FETCH_ADD(bucket, -1);
 			continue;
 		}
-		if (__sync_val_compare_and_swap(bucket, old, (__u64)epoch << 32 | 1) == old) {
+		if (COMPAT_CAS(bucket, old, (__u64)epoch << 32 | 1) == old) {
 			*expired = (__u32)old;
 			return 0;
 		}
@@ -87,7 +87,7 @@ static __always_inline int gate_bucket_remove(struct synhold_gate *gate, __u32 e
 
 		if ((__u32)(old >> 32) != epoch || (__u32)old == 0)
 			return 0;
-		if (__sync_val_compare_and_swap(bucket, old, old - 1) == old)
+		if (COMPAT_CAS(bucket, old, old - 1) == old)
 			return 1;
 	}
 	return 0; /* left to the bucket's end: it will count as expired */
@@ -103,13 +103,13 @@ static __always_inline int gate_start(struct synhold_gate *gate, __u32 epoch, __
 
 	if (window && *(volatile __s64 *)&gate->inflight >= (__s64)window)
 		return -1;
-	before = __sync_fetch_and_add(&gate->inflight, 1);
+	before = COMPAT_FETCH_ADD(&gate->inflight, 1);
 	if ((window && before >= (__s64)window) || gate_bucket_add(gate, epoch, expired)) {
-		__sync_fetch_and_add(&gate->inflight, -1);
+		COMPAT_FETCH_ADD(&gate->inflight, -1);
 		return -1;
 	}
 	if (*expired)
-		__sync_fetch_and_add(&gate->inflight, -(__s64)*expired);
+		COMPAT_FETCH_ADD(&gate->inflight, -(__s64)*expired);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static __always_inline int gate_end(struct synhold_gate *gate, __u32 epoch)
 {
 	if (!gate_bucket_remove(gate, epoch))
 		return 0;
-	__sync_fetch_and_add(&gate->inflight, -1);
+	COMPAT_FETCH_ADD(&gate->inflight, -1);
 	return 1;
 }
 
@@ -131,15 +131,15 @@ static __always_inline __u32 gate_retire_epoch(struct synhold_gate *gate, __u32 
 	__u64 *bucket = gate_bucket(gate, epoch);
 	int i;
 
-	if (__sync_val_compare_and_swap(&gate->retired, epoch, epoch + 1) != epoch)
+	if (COMPAT_CAS(&gate->retired, epoch, epoch + 1) != epoch)
 		return 0;
 	for (i = 0; i < GATE_TRIES; i++) {
 		__u64 old = *(volatile __u64 *)bucket;
 
 		if ((__s32)((__u32)(old >> 32) - epoch) > 0 || (__u32)old == 0)
 			return 0;
-		if (__sync_val_compare_and_swap(bucket, old, (__u64)epoch << 32) == old) {
-			__sync_fetch_and_add(&gate->inflight, -(__s64)(__u32)old);
+		if (COMPAT_CAS(bucket, old, (__u64)epoch << 32) == old) {
+			COMPAT_FETCH_ADD(&gate->inflight, -(__s64)(__u32)old);
 			return (__u32)old;
 		}
 	}
@@ -155,7 +155,7 @@ static __always_inline __u32 gate_retire_from(struct synhold_gate *gate, __u32 l
 	__u32 retired = *(volatile __u32 *)&gate->retired;
 
 	if (limit - retired > SYNHOLD_BUCKETS && limit > retired) {
-		__sync_val_compare_and_swap(&gate->retired, retired, limit - SYNHOLD_BUCKETS);
+		COMPAT_CAS(&gate->retired, retired, limit - SYNHOLD_BUCKETS);
 		retired = *(volatile __u32 *)&gate->retired;
 	}
 	return retired;

@@ -8,11 +8,13 @@
 #include "verdict.h"
 
 /* This kernel has what holding needs (bpf_xdp_load_bytes, live frames: 5.18). Without it the helper must not even be
- * verified. */
-const volatile __u32 hold_supported = 1;
+ * verified, and action=hold drops. In a section of its own: the makes of the programs differ in their constants. */
+const volatile __u32 hold_supported SEC(".rodata.hold") = 1;
+/* Linux 5.10 refuses types that tell of a section, here clang's own constants, but of nothing in it. */
+const volatile __u32 programs_abi_version = SYNHOLD_ABI_VERSION;
 
 /* Hands the frame to the daemon. 0, or -1 when it cannot be held now. */
-__noinline int hold_frame(struct xdp_md *ctx, struct verdict_request *rq, __u32 reason)
+COMPAT_GLOBAL int hold_frame(struct xdp_md *ctx, struct verdict_request *rq, __u32 reason)
 {
 	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
 	__u64 length = (long)data_end - (long)data;
@@ -80,7 +82,7 @@ static __always_inline int excess(struct xdp_md *ctx, struct verdict_request *rq
 		action = reject_frame(ctx, rq);
 		if (action != XDP_DROP)
 			verdict = SYNHOLD_VERDICT_REJECT;
-	} else if (pol->action == SYNHOLD_ACTION_HOLD) {
+	} else if (pol->action == SYNHOLD_ACTION_HOLD && hold_supported) { /* without, it is drop */
 		/* data would be lost with a cut frame, and what is no clean SYN is not worth waiting for */
 		int plain = (rq->tcp_flags & (PARSE_SYN | PARSE_FIN | PARSE_RST)) == PARSE_SYN && !rq->fragment &&
 			    rq->segment == rq->tcp_header;
@@ -111,7 +113,7 @@ static __always_inline void locate(struct verdict_request *rq, const struct synh
 		rq->now = bpf_ktime_get_ns();
 }
 
-__noinline int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
+COMPAT_GLOBAL int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 {
 	__u32 index, zero = 0, reason = SYNHOLD_REASON_NONE, is_held, in_flight, service;
 	struct synhold_counters *count;

@@ -13,8 +13,7 @@ static __always_inline int client_closed(struct synhold_mark *mark, struct synho
 	struct synhold_gate *beside = bpf_map_lookup_elem(&owed, &service);
 	__u32 expired = 0;
 
-	if (!beside ||
-	    __sync_val_compare_and_swap(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_EXPIRED) != SYNHOLD_LEFT_NOT)
+	if (!beside || COMPAT_CAS(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_EXPIRED) != SYNHOLD_LEFT_NOT)
 		return 0; /* a copy of that FIN */
 	if (!gate_end(gate, mark->epoch))
 		return 0;
@@ -33,7 +32,7 @@ static __always_inline int client_closed(struct synhold_mark *mark, struct synho
  * work on it, so its place in the window is owed until it has. Otherwise, on short paths, clients about to give up
  * would hand a slot from one to the next and fill the server with requests of the dead.
  */
-__noinline int client_left(struct synhold_tuple *tuple, __u32 reset)
+COMPAT_GLOBAL int client_left(struct synhold_tuple *tuple, __u32 reset)
 {
 	struct synhold_runtime *run;
 	struct synhold_gate *gate, *beside;

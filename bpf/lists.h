@@ -96,7 +96,7 @@ static __always_inline struct synhold_list_range *lists_search(struct lists_matc
 
 /* Says for the source what denies it and which allow entry is its own. Call only when the bank has entries. Global:
  * verified once. */
-__noinline int lists_find(struct lists_match *match, __u32 bank)
+COMPAT_GLOBAL int lists_find(struct lists_match *match, __u32 bank)
 {
 	struct synhold_list_range *range;
 
@@ -110,7 +110,7 @@ __noinline int lists_find(struct lists_match *match, __u32 bank)
 
 /* Whether the source's allow entry, or a shorter one around it, has not ended: 1 with its rate. Global: verified once.
  */
-__noinline int lists_allow(struct lists_match *match, __u32 bank, __u64 now)
+COMPAT_GLOBAL int lists_allow(struct lists_match *match, __u32 bank, __u64 now)
 {
 	struct synhold_list_head *head;
 	struct synhold_list_step *step;

@@ -142,7 +142,7 @@ static __always_inline int parse_ipv6(void *l3, void *data_end, struct parse_pac
 			return PARSE_BAD(EXTENSION);
 		next = ext->next;
 		left -= (__u32)size;
-		cursor += size;
+		cursor += size & 0xfff; /* for verifiers before 5.11, which forget bounds of what lay on the stack */
 	}
 	return PARSE_BAD(EXTENSION);
 }

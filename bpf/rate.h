@@ -39,7 +39,7 @@ static __always_inline int rate_take(__u64 *tat, __u64 now, __u64 interval, __u6
 			*retry = now + debt + interval - limit;
 			return 0;
 		}
-		if (__sync_val_compare_and_swap(tat, old, now + debt + interval) == old)
+		if (COMPAT_CAS(tat, old, now + debt + interval) == old)
 			return 1;
 	}
 	*retry = now;
@@ -49,7 +49,7 @@ static __always_inline int rate_take(__u64 *tat, __u64 now, __u64 interval, __u6
 /* Gives back what rate_take() took, when a later limit said no. Additions by others in between stay exact. */
 static __always_inline void rate_return(__u64 *tat, __u64 interval)
 {
-	__sync_fetch_and_add(tat, -interval);
+	COMPAT_FETCH_ADD(tat, -interval);
 }
 
 /*
@@ -130,7 +130,7 @@ static __always_inline int rate_source_take(struct synhold_source_set *set, __u6
 			return 0;
 		}
 		fresh = tag << RATE_TAG_SHIFT | ((now_ticks + debt + interval) & RATE_TICK_MASK);
-		if (__sync_val_compare_and_swap(&set->entry[chosen], old, fresh) == old) {
+		if (COMPAT_CAS(&set->entry[chosen], old, fresh) == old) {
 			*slot = chosen;
 			*taken = fresh;
 			return 1;
@@ -152,8 +152,7 @@ static __always_inline void rate_source_return(struct synhold_source_set *set, _
 		__u64 old = *(volatile __u64 *)entry;
 
 		if (old >> RATE_TAG_SHIFT != tag ||
-		    __sync_val_compare_and_swap(entry, old,
-						tag << RATE_TAG_SHIFT | ((old - interval) & RATE_TICK_MASK)) == old)
+		    COMPAT_CAS(entry, old, tag << RATE_TAG_SHIFT | ((old - interval) & RATE_TICK_MASK)) == old)
 			return;
 	}
 }

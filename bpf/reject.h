@@ -46,7 +46,7 @@ static __always_inline __u64 reject_pseudo(const struct synhold_tuple *tuple, __
  * Rewrites the frame in place and cuts it to size. Returns XDP_TX where that reaches the wire, else XDP_PASS with
  * metadata for the tc ingress program, which sends it back; XDP_DROP when the kernel would not let us.
  */
-__noinline int reject_frame(struct xdp_md *ctx, struct verdict_request *rq)
+COMPAT_GLOBAL int reject_frame(struct xdp_md *ctx, struct verdict_request *rq)
 {
 	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
 	struct synhold_tuple *tuple;

@@ -81,8 +81,9 @@ struct sent_segment {
 	__u32 srtt_us; /* 0 = unknown */
 	__u32 closes;  /* FIN or RST */
 };
+COMPAT_DEFINE_ROOM(segment_room, struct sent_segment);
 
-__noinline int server_sent(struct sent_segment *seg)
+COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 {
 	struct synhold_control *ctl;
 	struct synhold_policy *pol;

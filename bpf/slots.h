@@ -27,7 +27,7 @@ static __always_inline void slots_expired(struct synhold_gate *gate, struct synh
 {
 	count->outcome[SYNHOLD_OUTCOME_EXPIRED] += expired;
 	if (!gate->egress_seen)
-		__sync_fetch_and_add(&gate->blind, expired);
+		COMPAT_FETCH_ADD(&gate->blind, expired);
 }
 
 /* Retires one epoch. Global, as what follows: verified once, not once for each turn of a loop that calls it. */
@@ -104,7 +104,7 @@ static __always_inline void slots_log(const struct synhold_tuple *tuple, __u64 s
 	all = bpf_map_lookup_elem(&global, &zero);
 	if (!all)
 		return;
-	index = __sync_fetch_and_add(&all->admission_head, 1) & (SYNHOLD_ADMISSIONS - 1);
+	index = COMPAT_FETCH_ADD(&all->admission_head, 1) & (SYNHOLD_ADMISSIONS - 1);
 	slot = bpf_map_lookup_elem(&admissions, &index);
 	if (!slot)
 		return;
@@ -136,7 +136,7 @@ __noinline int slots_forget(__u64 now)
 	if (tail >= head)
 		return 0;
 	if (head - tail > SYNHOLD_ADMISSIONS) { /* overwritten places have been dealt with by slots_log() */
-		__sync_val_compare_and_swap(&all->admission_tail, tail, head - SYNHOLD_ADMISSIONS);
+		COMPAT_CAS(&all->admission_tail, tail, head - SYNHOLD_ADMISSIONS);
 		return 1;
 	}
 	index = tail & (SYNHOLD_ADMISSIONS - 1);
@@ -146,7 +146,7 @@ __noinline int slots_forget(__u64 now)
 	mark = bpf_map_lookup_elem(&marks, &slot->tuple);
 	if (mark && mark->since_ns == slot->since_ns && mark->state == SYNHOLD_MARK_INFLIGHT)
 		bpf_map_delete_elem(&marks, &slot->tuple);
-	__sync_val_compare_and_swap(&all->admission_tail, tail, tail + 1);
+	COMPAT_CAS(&all->admission_tail, tail, tail + 1);
 	return 1;
 }
 
@@ -155,7 +155,7 @@ __noinline int slots_forget(__u64 now)
  * the tuple has a mark already (held, or long expired). Returns 0; -1 when the window is full; 1 when another CPU was
  * first with the same tuple (then nothing is charged).
  */
-__noinline int slots_start(const struct synhold_tuple *tuple, __u32 service, __u64 now, __u32 window, __u32 flags)
+COMPAT_GLOBAL int slots_start(const struct synhold_tuple *tuple, __u32 service, __u64 now, __u32 window, __u32 flags)
 {
 	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
 	struct synhold_counters *count = slots_counters(service);

@@ -28,7 +28,7 @@ SEC("xdp")
 int synhold_shield(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
-	struct verdict_request rq;
+	struct verdict_request here, *rq;
 	struct parse_packet pkt;
 	int result;
 
@@ -46,24 +46,27 @@ int synhold_shield(struct xdp_md *ctx)
 	if (!(pkt.flags & (PARSE_SYN | PARSE_RST | PARSE_FIN)) ||
 	    (pkt.flags & (PARSE_SYN | PARSE_ACK)) == (PARSE_SYN | PARSE_ACK))
 		return XDP_PASS;
+	rq = COMPAT_ROOM(request_room, &here);
+	if (!rq)
+		return XDP_PASS;
 	if (!(pkt.flags & PARSE_SYN)) { /* RST or FIN: the mark itself says whether the port is ours */
-		parse_tuple(&pkt, 0, &rq.tuple);
-		client_left(&rq.tuple, pkt.flags & PARSE_RST);
+		parse_tuple(&pkt, 0, &rq->tuple);
+		client_left(&rq->tuple, pkt.flags & PARSE_RST);
 		return XDP_PASS;
 	}
-	__builtin_memset(&rq, 0, sizeof(rq));
-	parse_tuple(&pkt, 0, &rq.tuple);
-	BENCH_VARY_SOURCE(rq.tuple.saddr);
-	rq.segment = pkt.ip_payload;
-	rq.seq = bpf_ntohl(pkt.tcp->seq);
-	rq.check = pkt.tcp->check;
-	rq.tcp_header = pkt.tcp->doff * 4;
-	rq.tcp_flags = pkt.flags;
-	rq.l3_offset = (__u8)pkt.l3_offset;
-	rq.l4_offset = (__u8)((long)pkt.tcp - (long)data);
-	rq.ipv6 = pkt.ipv6;
-	rq.fragment = pkt.fragment;
-	return judge_syn(ctx, &rq);
+	__builtin_memset(rq, 0, sizeof(*rq));
+	parse_tuple(&pkt, 0, &rq->tuple);
+	BENCH_VARY_SOURCE(rq->tuple.saddr);
+	rq->segment = pkt.ip_payload;
+	rq->seq = bpf_ntohl(pkt.tcp->seq);
+	rq->check = pkt.tcp->check;
+	rq->tcp_header = pkt.tcp->doff * 4;
+	rq->tcp_flags = pkt.flags;
+	rq->l3_offset = (__u8)pkt.l3_offset;
+	rq->l4_offset = (__u8)((long)pkt.tcp - (long)data);
+	rq->ipv6 = pkt.ipv6;
+	rq->fragment = pkt.fragment;
+	return judge_syn(ctx, rq);
 }
 
 SEC("tc")
@@ -72,10 +75,12 @@ int synhold_egress(struct __sk_buff *skb)
 	void *data, *data_end;
 	struct bpf_tcp_sock *tcp = NULL;
 	struct parse_packet pkt;
-	struct sent_segment seg;
+	struct sent_segment here, *seg = COMPAT_ROOM(segment_room, &here);
 	struct bpf_sock *sk = skb->sk;
 	__u32 header;
 
+	if (!seg)
+		return TC_ACT_UNSPEC;
 	if (sk) {
 		sk = bpf_sk_fullsock(sk);
 		if (sk && sk->protocol == IPPROTO_TCP)
@@ -87,13 +92,13 @@ int synhold_egress(struct __sk_buff *skb)
 	data_end = (void *)(long)skb->data_end;
 	if (parse_frame(data, data_end, &pkt) != PARSE_TCP)
 		return TC_ACT_UNSPEC;
-	parse_tuple(&pkt, 1, &seg.tuple);
+	parse_tuple(&pkt, 1, &seg->tuple);
 	header = pkt.tcp->doff * 4;
-	seg.seq = bpf_ntohl(pkt.tcp->seq);
-	seg.payload = pkt.ip_payload - header; /* not to the end of the frame: bridged ones carry padding */
-	seg.srtt_us = tcp ? tcp->srtt_us >> 3 : 0;
-	seg.closes = pkt.flags & (PARSE_FIN | PARSE_RST);
-	server_sent(&seg);
+	seg->seq = bpf_ntohl(pkt.tcp->seq);
+	seg->payload = pkt.ip_payload - header; /* not to the end of the frame: bridged ones carry padding */
+	seg->srtt_us = tcp ? tcp->srtt_us >> 3 : 0;
+	seg->closes = pkt.flags & (PARSE_FIN | PARSE_RST);
+	server_sent(seg);
 	return TC_ACT_UNSPEC;
 }
 
@@ -117,7 +122,7 @@ SEC("xdp")
 int synhold_release(struct xdp_md *ctx)
 {
 	struct synhold_release_io *io;
-	struct verdict_request rq = {0};
+	struct verdict_request here, *rq = COMPAT_ROOM(request_room, &here);
 	struct synhold_control *ctl;
 	struct synhold_policy *pol;
 	struct synhold_mark *mark;
@@ -125,41 +130,42 @@ int synhold_release(struct xdp_md *ctx)
 
 	io = bpf_map_lookup_elem(&release_io, &zero);
 	ctl = bpf_map_lookup_elem(&control, &zero);
-	if (!io || !ctl)
+	if (!io || !ctl || !rq)
 		return XDP_DROP;
-	rq.tuple = io->tuple;
-	rq.service = io->service;
-	mark = bpf_map_lookup_elem(&marks, &rq.tuple);
+	__builtin_memset(rq, 0, sizeof(*rq));
+	rq->tuple = io->tuple;
+	rq->service = io->service;
+	mark = bpf_map_lookup_elem(&marks, &rq->tuple);
 	if (!mark || mark->state != SYNHOLD_MARK_HELD) {
 		io->result = SYNHOLD_RELEASE_LOST;
 		return XDP_DROP;
 	}
-	rq.flags = SLOTS_KNOWN | (io->flags & SYNHOLD_RELEASE_GENERIC ? SYNHOLD_MARK_FRESH : 0);
-	rq.now = bpf_ktime_get_ns();
-	rq.bank = bank_of(ctl, &rq.now);
-	index = rq.bank * SYNHOLD_SERVICES + rq.service;
+	rq->flags = SLOTS_KNOWN | (io->flags & SYNHOLD_RELEASE_GENERIC ? SYNHOLD_MARK_FRESH : 0);
+	rq->now = bpf_ktime_get_ns();
+	rq->bank = bank_of(ctl, &rq->now);
+	index = rq->bank * SYNHOLD_SERVICES + rq->service;
 	pol = bpf_map_lookup_elem(&policy, &index);
 	if (!pol)
 		return XDP_DROP;
-	if (!pol->name[0] || pol->mode == SYNHOLD_MODE_MONITOR || bypassed(ctl, rq.now)) {
-		slots_start(&rq.tuple, rq.service, rq.now, 0, rq.flags);
+	if (!pol->name[0] || pol->mode == SYNHOLD_MODE_MONITOR || bypassed(ctl, rq->now)) {
+		slots_start(&rq->tuple, rq->service, rq->now, 0, rq->flags);
 		io->result = SYNHOLD_RELEASE_DONE;
 		return XDP_PASS;
 	}
-	if (ctl->listed[rq.bank & 1])
-		verdict_lists(&rq);
-	if (rq.list.deny_until_ns > rq.now) {
+	if (ctl->listed[rq->bank & 1])
+		verdict_lists(rq);
+	if (rq->list.deny_until_ns > rq->now) {
 		io->reason = SYNHOLD_REASON_DENY; /* denied since it was held */
 		io->result = SYNHOLD_RELEASE_REFUSED;
 		return XDP_DROP;
 	}
-	rq.source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq.tuple.saddr, pol->source_prefix4,
-				pol->source_prefix6);
-	rq.ipv6 = !!(io->flags & SYNHOLD_RELEASE_IPV6);
-	rq.no_listener = pol->hold_down_ns && verdict_no_listener(ctx, &rq);
-	io->reason = verdict_limits(&rq);
+	rq->source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq->tuple.saddr, pol->source_prefix4,
+				 pol->source_prefix6);
+	rq->ipv6 = !!(io->flags & SYNHOLD_RELEASE_IPV6);
+	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
+	io->reason = verdict_limits(rq);
 	if (io->reason != SYNHOLD_REASON_NONE) {
-		io->retry_ns = rq.retry_ns;
+		io->retry_ns = rq->retry_ns;
 		io->result = SYNHOLD_RELEASE_REFUSED;
 		return XDP_DROP;
 	}

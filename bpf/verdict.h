@@ -39,11 +39,13 @@ struct verdict_request {
 	__u32 no_listener; /* hold-down is set, and nothing listens */
 	__u32 pad;
 };
+COMPAT_DEFINE_ROOM(request_room, struct verdict_request);
 
 /* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with
  * retry_ns. Global: verified once. */
-__noinline int verdict_source_take(struct verdict_request *rq, __u32 lane, __u64 interval, __u64 limit)
+__noinline int verdict_source_take(COMPAT_REF(struct verdict_request, rq), __u32 lane, __u64 interval, __u64 limit)
 {
+	COMPAT_DEREF(struct verdict_request, rq, request_room);
 	__u64 wait_ticks = 0, taken = 0;
 	struct synhold_source_set *set;
 	__u32 index, slot = 0;
@@ -86,7 +88,7 @@ static __always_inline __u64 *verdict_tat(__u32 service, __u32 which)
 }
 
 /* Takes from a shared rate: 1, or 0 with retry_ns. Global: verified once. */
-__noinline int verdict_rate_take(struct verdict_request *rq, __u32 which, __u64 interval, __u64 limit)
+COMPAT_GLOBAL int verdict_rate_take(struct verdict_request *rq, __u32 which, __u64 interval, __u64 limit)
 {
 	__u64 *tat;
 
@@ -108,7 +110,7 @@ static __always_inline void verdict_lists(struct verdict_request *rq)
 static __always_inline int verdict_allowed(struct verdict_request *rq)
 {
 	return rq->list.step && lists_allow(&rq->list, rq->bank, rq->now) &&
-	       verdict_source_take(rq, SYNHOLD_SERVICES, rq->list.interval, rq->list.limit);
+	       verdict_source_take(COMPAT_GIVE(rq), SYNHOLD_SERVICES, rq->list.interval, rq->list.limit);
 }
 
 static __always_inline int verdict_closed(const struct synhold_policy *pol, __u64 now)
@@ -127,7 +129,7 @@ static __always_inline __u64 verdict_share(const struct synhold_policy *pol, con
  * that is no listener, such as one in TIME_WAIT with the same addresses, counts as one: the stack decides. Global:
  * verified once.
  */
-__noinline int verdict_no_listener(struct xdp_md *ctx, struct verdict_request *rq)
+COMPAT_GLOBAL int verdict_no_listener(struct xdp_md *ctx, struct verdict_request *rq)
 {
 	struct bpf_sock_tuple tuple = {0};
 	struct bpf_sock *sk;
@@ -180,7 +182,7 @@ static __always_inline __u32 verdict_window(const struct synhold_policy *pol, co
  * handshake started; otherwise the one reason, and nothing is charged. A global function: the kernel verifies it once,
  * not once for each way here.
  */
-__noinline int verdict_limits(struct verdict_request *rq)
+COMPAT_GLOBAL int verdict_limits(struct verdict_request *rq)
 {
 	struct synhold_global_policy *all;
 	__u32 window, reason, index, service;
@@ -207,7 +209,8 @@ __noinline int verdict_limits(struct verdict_request *rq)
 	if (hash_share(rq->source) >= verdict_share(pol, run))
 		return SYNHOLD_REASON_SHARE;
 	window = verdict_window(pol, run, gate);
-	if (pol->source_interval && !verdict_source_take(rq, service, pol->source_interval, pol->source_limit))
+	if (pol->source_interval &&
+	    !verdict_source_take(COMPAT_GIVE(rq), service, pol->source_interval, pol->source_limit))
 		return SYNHOLD_REASON_SOURCE_RATE;
 	reason = SYNHOLD_REASON_SERVICE_RATE;
 	if (!verdict_rate_take(rq, VERDICT_RATE_SERVICE, pol->rate_interval_ns, pol->rate_limit_ns))

@@ -84,6 +84,7 @@ int cli_attach(struct cli *cli, int argc, char **argv)
 	}
 	if (done) {
 		notice_windows(apply.model, NULL, notice_warn);
+		notice_hold(&inst, apply.model, NULL, notice_warn);
 		deploy_unload(&deploy);
 		instance_close(&inst);
 	}

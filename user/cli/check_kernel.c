@@ -76,6 +76,12 @@ static void check_programs(struct check *check)
 		enum bpf_map_type type;
 		const char *what;
 	} maps[] = {{BPF_MAP_TYPE_RINGBUF, "BPF ring buffers (5.8)"}, {BPF_MAP_TYPE_LPM_TRIE, "BPF prefix tries"}};
+	static const char *const makes[] = {
+		[DEPLOY_PROGRAMS_NEWEST] = "for this kernel",
+		[DEPLOY_PROGRAMS_STATIC] = "for kernels before 6.2; it judges alike",
+		[DEPLOY_PROGRAMS_LOCK] =
+			"for kernels before 5.12, with a lock in place of atomic operations; it judges alike",
+	};
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
 		int ret = libbpf_probe_bpf_prog_type(types[i].type, NULL);
@@ -98,11 +104,12 @@ static void check_programs(struct check *check)
 			  ret < 0  ? strerror(-ret) :
 				     "missing");
 	}
+	check_add(check, CHECK_OK, "make of the programs", "", "%s", makes[deploy_programs()]);
 	if (deploy_hold_supported())
 		check_add(check, CHECK_OK, "holding", "", "this kernel can put a held SYN back (live frames, 5.18)");
 	else
 		check_add(check, CHECK_WARN, "holding", "Linux 5.18 or newer; until then action=hold drops",
-			  "this kernel cannot put a held SYN back");
+			  "this kernel cannot put a held SYN back (no live frames)");
 }
 
 static void check_types(struct check *check)

@@ -126,6 +126,22 @@ void notice_windows(const struct model *model, const char *service, notice_fn wa
 	}
 }
 
+void notice_hold(const struct instance *inst, const struct model *model, const char *service, notice_fn warn)
+{
+	char text[256];
+
+	for (int id = 0; id < SYNHOLD_SERVICES && !instance_holds(inst); id++) {
+		const struct synhold_policy *pol = &model->service[id];
+
+		if (!pol->name[0] || (service && strcmp(service, pol->name)) || pol->action != SYNHOLD_ACTION_HOLD)
+			continue;
+		snprintf(text, sizeof(text),
+			 "%s: action=hold drops here: this kernel cannot put a held SYN back; Linux 5.18 or newer can",
+			 pol->name);
+		warn(text);
+	}
+}
+
 struct listening {
 	const struct model *model;
 	unsigned char found[SYNHOLD_SERVICES];

@@ -27,6 +27,8 @@ char *notice_service(const struct model *model, int id, const struct model *befo
 
 /* Warns of fixed windows outside of window-min to window-max. service: its name, or NULL for all. */
 void notice_windows(const struct model *model, const char *service, notice_fn warn);
+/* Warns of services with action=hold where the kernel cannot hold. service: its name, or NULL for all. */
+void notice_hold(const struct instance *inst, const struct model *model, const char *service, notice_fn warn);
 /* Warns of services for which nothing listens in this network namespace. */
 void notice_listeners(const struct model *model, notice_fn warn);
 /* Warns of an entry that takes in every address. confirmed: it is undone unless somebody confirms. */

@@ -107,6 +107,7 @@ static void tell(const struct running *run)
 		log_line(LOG_LEVEL_INFO, "metrics at %s (/metrics, /status.json, /healthz, /readyz)",
 			 run->args.metrics);
 	notice_windows(model, NULL, notice_log);
+	notice_hold(&run->inst, model, NULL, notice_log);
 	notice_listeners(model, notice_log);
 }
 

@@ -69,6 +69,8 @@ static void remark(const struct instance *inst, const struct cli_words *words, c
 		notice_monitor(inst, service, note, size);
 	if (sets(words, "window"))
 		notice_windows(now, service, notice_warn);
+	if (sets(words, "action="))
+		notice_hold(inst, now, service, notice_warn);
 }
 
 static int change(struct instance *inst, const struct cli_words *words, uint64_t confirm_ns, json_t *list, char *note,

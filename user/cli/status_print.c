@@ -121,6 +121,8 @@ static void print_notes(const struct snapshot *snap, const struct snapshot_servi
 	char text[64];
 
 	note_closed(snap, svc);
+	if (svc->no_hold)
+		printf("%s: action=hold drops: this kernel cannot put a held SYN back (Linux 5.18 can)\n", pol->name);
 	if (pol->ramp_over_ns || ramp_in_force(pol, &svc->runtime) < 1000000)
 		printf("%s: share in force %.1f%% of the sources%s\n", pol->name,
 		       (double)ramp_in_force(pol, &svc->runtime) / 1e4,

@@ -47,6 +47,7 @@ static json_t *flags_json(const struct snapshot_service *svc)
 		{svc->confirm_pending, "confirm_pending"},
 		{svc->suspended, "window_suspended"},
 		{svc->bypass, "bypass"},
+		{svc->no_hold, "no_hold"},
 	};
 	json_t *array = json_array();
 

@@ -15,16 +15,9 @@
 #include "lib/deploy_parts.h"
 #include "synhold.skel.h"
 
-#define RING_SMALL_BYTES 4096
 #define ONE_BUFFER_MTU 3498 /* a page less XDP's headroom and the skb's tail */
 
-static char verifier_log[1 << 16];
-
-int deploy_hold_supported(void)
-{
-	/* came with live frames for BPF_PROG_TEST_RUN, in 5.18 */
-	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, NULL) == 1;
-}
+static char verifier_log[16 << 20]; /* kernels before 6.4 give up when it is full, whatever was wrong */
 
 static uint64_t netns_inode(void)
 {
@@ -133,14 +126,14 @@ int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 	memset(deploy, 0, sizeof(*deploy));
 	deploy->created = stat(inst->pin_dir, &st) != 0;
 	verifier_log[0] = '\0';
-	deploy->skel = synhold_bpf__open_opts(&opts);
+	deploy->skel = programs_open(deploy_programs(), &opts);
 	if (!deploy->skel) {
 		ret = error_set(err, -errno, "the BPF programs cannot be opened: %s", strerror(errno));
 		goto out;
 	}
-	deploy->skel->rodata->hold_supported = (uint32_t)hold;
+	deploy->skel->rodata_hold->hold_supported = (uint32_t)hold;
 	if (!hold) {
-		bpf_map__set_max_entries(deploy->skel->maps.held, RING_SMALL_BYTES);
+		bpf_map__set_max_entries(deploy->skel->maps.held, INSTANCE_RING_NONE_BYTES);
 		bpf_program__set_autoload(deploy->skel->progs.synhold_release, false);
 	} else if (jumbo_here()) {
 		/*

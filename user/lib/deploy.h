@@ -18,6 +18,17 @@ struct deploy {
 int deploy_hold_supported(void);
 
 /*
+ * Which make of the programs this kernel takes, by trying. All judge alike; those for older kernels take the verifier
+ * longer, and where a lock stands for atomic operations, CPUs wait for one another.
+ */
+enum deploy_programs {
+	DEPLOY_PROGRAMS_NEWEST, /* 6.2 */
+	DEPLOY_PROGRAMS_STATIC, /* 5.12 */
+	DEPLOY_PROGRAMS_LOCK,   /* older */
+};
+enum deploy_programs deploy_programs(void);
+
+/*
  * Loads the programs on the instance's maps (creating and pinning what is missing) and opens the instance. On failure
  * whatever was created here is removed. Needs the lock. 0, -EPERM, -EPROTO (pins of another version), or what the
  * kernel said, with its verifier log's last line.

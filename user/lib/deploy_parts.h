@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files behind deploy.h share: deploy.c (programs), attach.c (interfaces), pins.c (what is in the BPF file
- * system). */
+/* What the files behind deploy.h share: deploy.c and programs.c (programs), attach.c (interfaces), pins.c (what is in
+ * the BPF file system). */
 #ifndef SYNHOLD_LIB_DEPLOY_PARTS_H
 #define SYNHOLD_LIB_DEPLOY_PARTS_H
 
@@ -11,6 +11,9 @@
 
 /* libbpf's own messages are not for our users; what they need is in struct error. */
 int deploy_quiet(enum libbpf_print_level level, const char *format, va_list args);
+
+/* The programs opened, not loaded. NULL with errno. */
+struct synhold_bpf *programs_open(enum deploy_programs which, const struct bpf_object_open_opts *opts);
 
 /* Path of a pin of the instance. 0 or -ENAMETOOLONG. */
 int pins_path(const struct instance *inst, const char *name, char *path, size_t size);

@@ -324,3 +324,12 @@ int instance_sum_percpu(const struct instance *inst, enum instance_map map, uint
 	free(values);
 	return ret;
 }
+
+int instance_holds(const struct instance *inst)
+{
+	struct bpf_map_info info = {0};
+	uint32_t length = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(inst->map[INSTANCE_MAP_HELD], &info, &length) ||
+	       info.max_entries > INSTANCE_RING_NONE_BYTES;
+}

@@ -102,4 +102,8 @@ int instance_sum_percpu(const struct instance *inst, enum instance_map map, uint
 uint64_t instance_now_ns(void); /* CLOCK_MONOTONIC, the clock of the maps */
 int instance_daemon_alive(const struct instance *inst);
 
+#define INSTANCE_RING_NONE_BYTES 4096 /* of the ring `held` where the kernel cannot put a held SYN back */
+/* Whether the programs were loaded with what holding needs; without, action=hold drops. */
+int instance_holds(const struct instance *inst);
+
 #endif

@@ -155,6 +155,7 @@ static int take_service(const struct instance *inst, struct snapshot *snap, stru
 	svc->suspended = inforce_suspended(gate, svc->window);
 	svc->confirm_pending = snap->confirm_deadline_ns != 0;
 	svc->bypass = snap->bypass_until_ns != 0;
+	svc->no_hold = svc->policy.action == SYNHOLD_ACTION_HOLD && !instance_holds(inst);
 	ret = instance_sum_percpu(inst, INSTANCE_MAP_COUNTERS, id, &svc->count, sizeof(svc->count));
 	if (!ret)
 		ret = instance_sum_percpu(inst, INSTANCE_MAP_DELAYS, id, &svc->delays, sizeof(svc->delays));

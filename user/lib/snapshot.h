@@ -29,6 +29,7 @@ struct snapshot_service {
 	uint32_t window; /* in force; 0 = none */
 	int suspended;   /* the window, because settlements cannot be seen */
 	int confirm_pending, bypass;
+	int no_hold; /* its action is hold, and this kernel cannot: what is in excess is dropped */
 	enum snapshot_state state;
 	int listeners; /* sockets that listen for it in this namespace; 0 = none found, then the next two mean nothing
 			*/
