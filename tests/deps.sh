@@ -32,6 +32,11 @@ build="
 	jq              JSON in the tests
 	curl            metrics over HTTP in the tests
 	tmux            a terminal for the tests of top
+	qemu-system-x86  other kernels in the tests, and what their guests are made of:
+	busybox-static  commands
+	cpio            file systems
+	xz-utils        modules
+	zstd            modules
 "
 lint="
 	clang-format    formatting

@@ -3,10 +3,11 @@
 # Builds and runs the tests. The last line is `N passed, N failed`; the exit status is 0 only if something ran and
 # nothing failed. Logs stay in $BUILD/test-logs.
 #
-#   tests/run.sh [unit|prog|e2e]... [PART OF A NAME]...
+#   tests/run.sh [unit|prog|kernel|e2e]... [PART OF A NAME]...
 #
-# unit  pure cores, any user        prog  BPF programs through BPF_PROG_TEST_RUN, root
-# e2e   the whole in namespaces, root; each tests/e2e/test_*.sh ends with its own `N passed, N failed`
+# unit    pure cores, any user; prog  BPF programs through BPF_PROG_TEST_RUN, root
+# kernel  Debian's kernels in QEMU, see tests/kernels; it fetches them, and needs no root
+# e2e     the whole in namespaces, root; these two end with their own `N passed, N failed`
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
@@ -22,7 +23,7 @@ kinds=()
 patterns=()
 for word in "$@"; do
 	case $word in
-	unit | prog | e2e) kinds+=("$word") ;;
+	unit | prog | kernel | e2e) kinds+=("$word") ;;
 	-*)
 		sed -n 's/^#   \(tests.*\)/usage: \1/p' "$0" >&2
 		exit 2
@@ -30,7 +31,7 @@ for word in "$@"; do
 	*) patterns+=("$word") ;;
 	esac
 done
-[ ${#kinds[@]} -gt 0 ] || kinds=(unit prog e2e)
+[ ${#kinds[@]} -gt 0 ] || kinds=(unit prog kernel e2e)
 
 as_owner() # builds belong to the one who called sudo, not to root
 {
@@ -61,31 +62,40 @@ count_tap() # LOG
 		END { printf "%d %d %d\n", ok, planned - ok - skip, skip }' "$1"
 }
 
-count_e2e() # LOG
+count_own() # LOG
 {
 	awk '
 		/^[0-9]+ passed, [0-9]+ failed$/ { ok = $1; bad = $3; found = 1 }
 		END { printf "%d %d 0\n", ok, found ? bad : 1 }' "$1"
 }
 
-run_one() # KIND PROGRAM
+# Runs it, and leaves log, exit status and how long it took.
+execute() # KIND NAME PROGRAM
 {
-	local kind=$1 program=$2 name log status ok bad skip start note=
-	name=$(basename "$program" .sh)
-	log=$logs/$kind-$name.log
-	wanted "$name" || return 0
-	start=$EPOCHREALTIME
-	if [ "$kind" = e2e ]; then
+	local kind=$1 log=$logs/$1-$2.log start=$EPOCHREALTIME
+	case $kind in
+	e2e)
 		SYNHOLD=$(realpath "$BUILD/synhold") TOOLS=$(realpath -m "$BUILD/tests/e2e") \
-			timeout -k 10 "$limit_s" bash "$program" >"$log" 2>&1 </dev/null
-		status=$?
-		read -r ok bad skip < <(count_e2e "$log")
-	else
-		CMOCKA_MESSAGE_OUTPUT=TAP SYNHOLD_BPF_OBJECT=$(realpath -m "$BUILD/synhold.bpf.o") \
-			timeout -k 10 "$limit_s" "$program" >"$log" 2>&1 </dev/null
-		status=$?
-		read -r ok bad skip < <(count_tap "$log")
-	fi
+			timeout -k 10 "$limit_s" bash "$3" >"$log" 2>&1 </dev/null
+		;;
+	kernel) BUILD=$BUILD timeout -k 10 "$limit_s" tests/kernels/run.sh "$3" >"$log" 2>&1 </dev/null ;;
+	*)
+		CMOCKA_MESSAGE_OUTPUT=TAP SYNHOLD_BPF_OBJECT=$(realpath -m "${OBJECT:-$BUILD/synhold.bpf.o}") \
+			timeout -k 10 "$limit_s" "$3" >"$log" 2>&1 </dev/null
+		;;
+	esac
+	echo "$? $start $EPOCHREALTIME" >"$log.status"
+}
+
+# Says how it went, and counts it.
+report() # KIND NAME
+{
+	local kind=$1 name=$2 log=$logs/$1-$2.log status start end ok bad skip note=
+	read -r status start end <"$log.status"
+	case $kind in
+	kernel | e2e) read -r ok bad skip < <(count_own "$log") ;;
+	*) read -r ok bad skip < <(count_tap "$log") ;;
+	esac
 	if [ "$status" -ne 0 ]; then
 		[ "$bad" -gt 0 ] || bad=1
 		note=", exit status $status"
@@ -95,8 +105,8 @@ run_one() # KIND PROGRAM
 		note=", ran no test"
 	fi
 	[ "$skip" -eq 0 ] || note="$note, $skip skipped"
-	printf '%-4s %-28s %4d passed, %d failed%s  (%.1f s)\n' "$kind" "$name" "$ok" "$bad" "$note" \
-		"$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')"
+	printf '%-6s %-28s %4d passed, %d failed%s  (%.1f s)\n' "$kind" "$name" "$ok" "$bad" "$note" \
+		"$(awk -v a="$start" -v b="$end" 'BEGIN { print b - a }')"
 	if [ "$bad" -gt 0 ]; then
 		echo "---- $log"
 		if [ "$(wc -l <"$log")" -gt 200 ]; then # what failed, with what was said just before, and the end
@@ -113,15 +123,52 @@ run_one() # KIND PROGRAM
 	skipped=$((skipped + skip))
 }
 
+run_one() # KIND PROGRAM [MAKE]
+{
+	local name
+	name=$(basename "$2" .sh)${3:+-$3}
+	wanted "$name" || return 0
+	execute "$1" "$name" "$2"
+	report "$1" "$name"
+}
+
+# What the programs do must not depend on the kernel that they are made for.
+run_older() # PROGRAM
+{
+	local make
+	for make in static lock; do
+		SYNHOLD_VERIFIER_BUDGET=tests/prog/verifier_budget_older.txt OBJECT=$BUILD/synhold_$make.bpf.o \
+			run_one prog "$1" "$make"
+	done
+}
+
+# Guests are single processors: two at a time.
+run_kernels()
+{
+	local series names=() running=0
+	while read -r series _; do
+		wanted "$series" || continue
+		names+=("$series")
+		[ "$running" -lt 2 ] || wait -n
+		running=$((running < 2 ? running + 1 : 2))
+		execute kernel "$series" "$series" &
+	done < <(grep -v '^#' tests/kernels/kernels)
+	wait
+	for series in "${names[@]}"; do
+		report kernel "$series"
+	done
+}
+
 run_kind() # KIND
 {
 	local kind=$1 program target
 	case $kind in
 	unit) target=unit-binaries ;;
 	prog) target=prog-binaries ;;
+	kernel) target=kernel-binaries ;;
 	e2e) target=e2e-binaries ;;
 	esac
-	if [ "$kind" != unit ] && [ "$(id -u)" -ne 0 ]; then
+	if [[ $kind == prog || $kind == e2e ]] && [ "$(id -u)" -ne 0 ]; then
 		echo "$kind: not run: it needs root (sudo tests/run.sh $kind)"
 		failed=$((failed + 1))
 		return
@@ -132,7 +179,9 @@ run_kind() # KIND
 		echo "$kind: does not build (make BUILD=$BUILD $target); what did build is run"
 		failed=$((failed + 1))
 	fi
-	if [ "$kind" = e2e ]; then
+	if [ "$kind" = kernel ]; then
+		run_kernels
+	elif [ "$kind" = e2e ]; then
 		[ -x "$BUILD/synhold" ] || return
 		for program in tests/e2e/test_*.sh; do
 			[ ! -e "$program" ] || run_one "$kind" "$program"
@@ -141,13 +190,14 @@ run_kind() # KIND
 		for program in tests/"$kind"/test_*.c; do
 			program=$BUILD/${program%.c}
 			[ ! -x "$program" ] || run_one "$kind" "$program"
+			[ ! -x "$program" ] || [ "$kind" = unit ] || run_older "$program"
 		done
 	fi
 }
 
 as_owner mkdir -p "$BUILD" || exit 1
 mkdir -p "$logs" || exit 1
-rm -f "$logs"/*.log
+rm -f "$logs"/*.log "$logs"/*.status
 [ "$(id -u)" -eq "$owner" ] || chown "$owner" "$logs"
 for kind in "${kinds[@]}"; do
 	run_kind "$kind"
