@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A server of one worker: serve ADDR PORT [mode=echo|banner|silent|deaf] [delay_us=N] [backlog=N]
+ * A server of one worker: serve ADDR PORT [mode=echo|banner|silent|deaf] [delay_us=N] [cpu_us=N] [backlog=N]
  *
  * echo: the first request of a connection costs delay_us of the worker's time, then everything comes back as it went;
- * so its capacity is 1000000 / delay_us connections a second. banner: sends a line and closes. silent: accepts and
- * reads, never answers. deaf: never accepts.
+ * so its capacity is 1000000 / delay_us connections a second. With cpu_us it spends that much CPU time as well, and
+ * gets less done where it has less of the CPU. banner: sends a line and closes. silent: accepts and reads, never
+ * answers. deaf: never accepts.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -32,9 +33,21 @@ static enum mode parse_mode(const char *text)
 	return ECHO;
 }
 
-static void work(long us)
+static uint64_t cpu_now_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+static void work(long us, long cpu_us)
 {
 	struct timespec ts = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+	uint64_t until = cpu_us ? cpu_now_us() + (uint64_t)cpu_us : 0;
+
+	while (cpu_us && cpu_now_us() < until)
+		;
 
 	while (us && nanosleep(&ts, &ts) && errno == EINTR)
 		;
@@ -78,7 +91,7 @@ static int reply(int fd, const char *data, size_t length)
 	return n < 0 ? -1 : 0;
 }
 
-static void read_one(int fd, enum mode mode, long delay_us)
+static void read_one(int fd, enum mode mode, long delay_us, long cpu_us)
 {
 	char data[65536];
 	ssize_t n = recv(fd, data, sizeof(data), 0);
@@ -92,7 +105,7 @@ static void read_one(int fd, enum mode mode, long delay_us)
 	if (mode != ECHO)
 		return;
 	if (!served[fd])
-		work(delay_us);
+		work(delay_us, cpu_us);
 	served[fd] = 1;
 	if (reply(fd, data, (size_t)n))
 		close(fd);
@@ -100,18 +113,19 @@ static void read_one(int fd, enum mode mode, long delay_us)
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = {"mode", "delay_us", "backlog", NULL};
+	static const char *const keys[] = {"mode", "delay_us", "cpu_us", "backlog", NULL};
 	struct epoll_event events[EVENTS], event = {.events = EPOLLIN};
 	int listener, epoll, one = 1, zero = 0;
 	union tool_addr addr;
 	enum mode mode;
-	long delay_us;
+	long delay_us, cpu_us;
 
 	if (argc < 3)
-		tool_die("usage: serve ADDR PORT [mode=echo|banner|silent|deaf] [delay_us=N] [backlog=N]");
+		tool_die("usage: serve ADDR PORT [mode=echo|banner|silent|deaf] [delay_us=N] [cpu_us=N] [backlog=N]");
 	tool_check_keys(argc, argv, 3, keys);
 	mode = parse_mode(tool_word(argc, argv, 3, "mode"));
 	delay_us = tool_number(argc, argv, 3, "delay_us", 0);
+	cpu_us = tool_number(argc, argv, 3, "cpu_us", 0);
 	tool_raise_files();
 	tool_address(argv[1], argv[2], &addr);
 	listener = socket(addr.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -134,7 +148,7 @@ int main(int argc, char **argv)
 			if (events[i].data.fd == listener)
 				accept_all(listener, epoll, mode);
 			else
-				read_one(events[i].data.fd, mode, delay_us);
+				read_one(events[i].data.fd, mode, delay_us, cpu_us);
 		}
 	}
 }

@@ -8,7 +8,7 @@
  * first source port rate=R      starts R clients a second instead of all at once;  parallel=K  at most K open at a time
  * patience=MS for one attempt;  retry=MS  pause before the next attempt, -1: none;  limit=MS  for all together
  * linger=MS   stays connected that long after it is done (idle, ask, dial: that is all they do), then closes; end=reset
- * or resets
+ * or resets;  series=MS  says at the end how many were served in each MS
  *
  * Prints `all-in` as soon as that many have connected, and one line at the end; the exit status is 0 whatever happened
  * to the clients.
@@ -48,6 +48,7 @@ static struct totals {
 	int error; /* of the last one that failed otherwise */
 } totals;
 
+static struct tool_series series;
 static struct client *clients;
 static uint32_t *latency_us, done, open_now;
 static int epoll;
@@ -86,6 +87,7 @@ static void again_or_end(struct client *c, uint64_t now)
 static void served(struct client *c, uint64_t now)
 {
 	totals.served++;
+	tool_series_add(&series, now);
 	latency_us[c - clients] = (uint32_t)(now - c->began_us);
 	if (options.linger_us) {
 		c->lingers = 1;
@@ -259,6 +261,7 @@ static void run(void)
 	uint64_t began = tool_now_us(), now = began, checked = 0;
 	uint32_t begun = 0;
 
+	series.began_us = began;
 	while (done < options.clients && (int64_t)(now - began) < options.limit_us) {
 		uint32_t due = options.rate ? (uint32_t)((now - began) * options.rate / 1000000) + 1 : options.clients;
 		int n;
@@ -278,12 +281,14 @@ static void run(void)
 		hang_up(&clients[i], 0);
 	qsort(latency_us, options.clients, sizeof(*latency_us), by_value);
 	printf("served=%lu connected=%lu attempts=%lu refused=%lu timeout=%lu reset=%lu failed=%lu corrupt=%lu unfinished=%u error=%s "
-	       "p50_ms=%u p99_ms=%u p99_us=%u longest_ms=%u elapsed_ms=%lu\n",
+	       "p50_ms=%u p99_ms=%u p99_us=%u longest_ms=%u elapsed_ms=%lu",
 	       totals.served, totals.connected, totals.attempts, totals.refused, totals.timeout, totals.reset,
 	       totals.failed, totals.corrupt, options.clients - done, strerrorname_np(totals.error),
 	       latency_us[options.clients / 2] / 1000, latency_us[(uint64_t)options.clients * 99 / 100] / 1000,
 	       latency_us[(uint64_t)options.clients * 99 / 100], latency_us[options.clients - 1] / 1000,
 	       (unsigned long)((now - began) / 1000));
+	tool_series_print(&series);
+	putchar('\n');
 }
 
 static enum task parse_task(const char *text)
@@ -300,8 +305,8 @@ static enum task parse_task(const char *text)
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = {"do",       "clients", "first", "sources", "port", "rate", "parallel",
-					   "patience", "retry",   "limit", "linger",  "end",  NULL};
+	static const char *const keys[] = {"do",       "clients", "first", "sources", "port", "rate",   "parallel",
+					   "patience", "retry",   "limit", "linger",  "end",  "series", NULL};
 	const char *end;
 
 	if (argc < 3)
@@ -319,6 +324,7 @@ int main(int argc, char **argv)
 	options.retry_us = tool_number(argc, argv, 3, "retry", -1) * 1000;
 	options.limit_us = tool_number(argc, argv, 3, "limit", 60000) * 1000;
 	options.linger_us = tool_number(argc, argv, 3, "linger", 0) * 1000;
+	series.step_us = (uint64_t)tool_number(argc, argv, 3, "series", 0) * 1000;
 	end = tool_word(argc, argv, 3, "end");
 	options.end_reset = end && !strcmp(end, "reset");
 	if (end && !options.end_reset && strcmp(end, "close"))

@@ -21,6 +21,7 @@ union tool_addr {
 	struct sockaddr_in6 v6;
 };
 
+#define TOOL_SERIES_STEPS 1000U
 #define TOOL_SOURCES_PER_PORT 62500U /* distinct addresses before the source port counts up */
 
 static inline void tool_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
@@ -125,6 +126,35 @@ static inline void tool_source(int family, uint32_t number, uint32_t sources, ui
 		addr->v6.sin6_addr.s6_addr[7] = (uint8_t)b;
 		addr->v6.sin6_addr.s6_addr[15] = 1;
 	}
+}
+
+/* Events counted in steps of the same length; what comes after the last step counts there. */
+struct tool_series {
+	uint64_t began_us, step_us; /* 0: not counted */
+	uint32_t used, count[TOOL_SERIES_STEPS];
+};
+
+static inline void tool_series_add(struct tool_series *series, uint64_t now_us)
+{
+	uint64_t step;
+
+	if (!series->step_us)
+		return;
+	step = (now_us - series->began_us) / series->step_us;
+	if (step >= TOOL_SERIES_STEPS)
+		step = TOOL_SERIES_STEPS - 1;
+	series->count[step]++;
+	if (step >= series->used)
+		series->used = (uint32_t)step + 1;
+}
+
+/* ` series=N,N,...`, or nothing */
+static inline void tool_series_print(const struct tool_series *series)
+{
+	if (series->step_us && !series->used)
+		printf(" series=0");
+	for (uint32_t i = 0; i < series->used; i++)
+		printf("%s%u", i ? "," : " series=", series->count[i]);
 }
 
 static inline void tool_raise_files(void)
