@@ -1,10 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian 12 packages that are missing: those that building, the demo and the tests need; with `lint` those
-# of `make lint` and of the fuzzers too. Does nothing, and needs no root, when all are there.
+# Installs the Debian 12 packages that are missing: those that building, the demo and most tests need; with `test` the
+# servers that are protected in tests too; with `lint` those of `make lint` and of the fuzzers. Does nothing, and needs
+# no root, when all are there.
+#
+# The tests start servers of their own in private namespaces. A server's package that this script installs does not start
+# its system service, now or at boot; one that was there before is left as it is.
 set -u
 
-usage="usage: tests/deps.sh [lint]"
+usage="usage: tests/deps.sh [test|lint]"
 
 # package, what for
 build="
@@ -37,6 +41,18 @@ build="
 	cpio            file systems
 	xz-utils        modules
 	zstd            modules
+	libssl-dev      TLS clients of the tests
+"
+# for tests, commands that may have come from elsewhere: package, command, what for
+commands="
+	nodejs  /usr/bin/node  the tests' event-loop server
+	npm     npm            its modules
+	openssl openssl        certificates of the TLS servers
+"
+# for tests, servers: package and system service, command, what for
+servers="
+	haproxy  haproxy  protected by the tests
+	nginx    nginx    protected by the tests
 "
 lint="
 	clang-format    formatting
@@ -54,8 +70,9 @@ fail()
 }
 
 case "$*" in
-'') table=$build ;;
-lint) table=$build$lint ;;
+'') table=$build commands='' servers='' ;;
+test) table=$build ;;
+lint) table=$build$lint commands='' servers='' ;;
 *)
 	echo "$usage" >&2
 	exit 2
@@ -70,13 +87,56 @@ while read -r package _; do
 	[ -n "$package" ] || continue
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] || missing+=("$package")
 done <<<"$table"
-[ ${#missing[@]} -gt 0 ] || exit 0
+PATH=$PATH:/usr/sbin:/sbin # where servers are, also for a user who does not look there
+while read -r package command _; do
+	[ -z "$package" ] || command -v "$command" >/dev/null || missing+=("$package")
+done <<<"$commands"
+services=()
+while read -r package command _; do
+	[ -z "$package" ] || command -v "$command" >/dev/null || services+=("$package")
+done <<<"$servers"
+[ $((${#missing[@]} + ${#services[@]})) -gt 0 ] || exit 0
 
-[ "$(id -u)" -eq 0 ] || fail "not root, and these packages are missing: ${missing[*]}; run 'sudo tests/deps.sh $*'"
-command -v apt-get >/dev/null || fail "no apt-get here; install these by hand: ${missing[*]}"
+all=("${missing[@]}" "${services[@]}")
+[ "$(id -u)" -eq 0 ] || fail "not root, and these packages are missing: ${all[*]}; run 'sudo tests/deps.sh $*'"
+command -v apt-get >/dev/null || fail "no apt-get here; install these by hand: ${all[*]}"
 
-echo "deps: installing ${missing[*]}"
+apt_install() # PACKAGE...
+{
+	apt-get install -q -y --no-install-recommends "$@" ||
+		fail "apt-get could not install $*; the names are those of Debian 12"
+}
+
+# invoke-rc.d asks this program whether it may start a service: no, while the servers' packages are being set up.
+policy=/usr/sbin/policy-rc.d
+kept=
+deny_starts()
+{
+	trap allow_starts EXIT
+	trap 'exit 130' INT TERM HUP
+	if [ -e "$policy" ] || [ -L "$policy" ]; then
+		kept=$(mktemp -u "$policy.XXXXXX")
+		mv "$policy" "$kept" || fail "cannot move $policy away"
+	fi
+	printf '#!/bin/sh\nexit 101\n' >"$policy"
+	chmod 0755 "$policy"
+}
+allow_starts()
+{
+	trap - EXIT
+	rm -f "$policy"
+	[ -z "$kept" ] || mv "$kept" "$policy"
+}
+
+echo "deps: installing ${all[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -q || fail "apt-get update failed; check the network and /etc/apt/sources.list"
-apt-get install -q -y --no-install-recommends "${missing[@]}" ||
-	fail "apt-get could not install ${missing[*]}; the names are those of Debian 12"
+[ ${#missing[@]} -eq 0 ] || apt_install "${missing[@]}"
+if [ ${#services[@]} -gt 0 ]; then
+	deny_starts
+	apt_install "${services[@]}"
+	allow_starts
+	for service in "${services[@]}"; do # nor at the next boot
+		update-rc.d "$service" disable || fail "cannot disable the service $service, which was installed just now"
+	done
+fi
