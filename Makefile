@@ -41,6 +41,7 @@ UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/te
 UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)))
 PROG := $(patsubst tests/prog/%.c,$(BUILD)/tests/prog/%,$(wildcard tests/prog/test_*.c))
 PROG_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/prog/test_*.c),$(wildcard tests/prog/*.c)))
+E2E_MODULES := $(BUILD)/tests/node/node_modules/.package-lock.json
 E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard tests/e2e/tools/*.c))
 
 .DELETE_ON_ERROR:
@@ -105,6 +106,8 @@ $(BUILD)/tests/prog/%: $(BUILD)/tests/prog/%.o $(PROG_HELP) $(CORE)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -lcmocka -o $@
 
+$(BUILD)/tests/e2e/turn: $(CORE)
+$(BUILD)/tests/e2e/tls_%: LIBS += -lssl -lcrypto
 $(BUILD)/tests/e2e/%: $(BUILD)/tests/e2e/tools/%.o
 	@mkdir -p $(@D)
 	$(call say,LINK)
@@ -119,7 +122,8 @@ demo: deps
 	$(MAKE) --no-print-directory all
 	$(SUDO) $(BUILD)/synhold drill trello
 
-test: deps
+test:
+	$(SUDO) tests/deps.sh test
 	$(SUDO) env BUILD=$(BUILD) tests/run.sh
 
 # tests/run.sh builds what it runs; the kinds that need root get it here
@@ -137,7 +141,16 @@ test-e2e:
 
 unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(OBJECTS)
-e2e-binaries: all $(E2E_TOOLS)
+e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES)
+
+# what the Node.js server and its clients of the tests need, exactly as the lock file has it
+$(E2E_MODULES): tests/e2e/node/package.json tests/e2e/node/package-lock.json
+	@mkdir -p $(dir $(@D))
+	$(call say,NPM )
+	$(Q)cp $^ $(dir $(@D))
+	$(Q)cd $(dir $(@D)) && npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --cache .cache >npm.log 2>&1 || \
+		{ tail -n 5 npm.log; echo 'no modules for the tests of socket.io: npm (tests/deps.sh test) and the network are needed'; exit 1; }
+	@touch $@
 
 # one flag a line, for tools that read C as the compiler does
 compile-flags: $(SKEL)

@@ -154,7 +154,8 @@ net_up() {
 	in_srv sysctl -qw net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.all.rp_filter=0
 	in_cli sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.default.dad_transmits=0
 	in_srv sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.default.dad_transmits=0
-	ip -n "$SRV" link add s0 type veth peer name c0 netns "$CLI"
+	# shellcheck disable=SC2086 # words
+	ip -n "$SRV" link add s0 ${LINK_QUEUES:-} type veth peer name c0 ${LINK_QUEUES:-} netns "$CLI"
 	if [ "${1:-}" != bare ]; then
 		net_addresses c0 s0
 	fi
