@@ -99,6 +99,7 @@ bench() {
 	JSON=
 	[ "${1:-}" != --json ] || { JSON=1; shift; }
 	[ $# = 0 ] || { echo "$0: '$1' is not understood; the form is: ${USAGE:-$0 [--json]}" >&2; exit 2; }
+	[ -x "$TOOLS/turn" ] || { echo "$TOOLS/turn is missing: make e2e-binaries builds it" >&2; exit 1; }
 	exec 7>&2
 	RESULTS=$(mktemp)
 	export RESULTS
