@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs the Debian 12 packages that are missing: those that building, the demo and most tests need; with `test` the
-# servers that are protected in tests too; with `lint` those of `make lint` and of the fuzzers. Does nothing, and needs
+# Installs the Debian 12 packages that are missing: those that building and the demo need; with `test` also what the tests
+# need, servers to protect among it; with `lint` those of `make lint` and of the fuzzers. Does nothing, and needs
 # no root, when all are there.
 #
 # The tests start servers of their own in private namespaces. A server's package that this script installs does not start
@@ -29,8 +29,10 @@ build="
 	libncurses-dev  top
 	libmnl-dev      socket diagnostics
 	libmicrohttpd-dev  metrics over HTTP
-	libcmocka-dev   unit and prog tests
 	iproute2        ip, tc and ss: private networks of the drill and of the tests
+"
+tests="
+	libcmocka-dev   unit and prog tests
 	ethtool         offloads of the tests' virtual cards
 	procps          sysctl and pgrep in the tests
 	jq              JSON in the tests
@@ -71,8 +73,8 @@ fail()
 
 case "$*" in
 '') table=$build commands='' servers='' ;;
-test) table=$build ;;
-lint) table=$build$lint commands='' servers='' ;;
+test) table=$build$tests ;;
+lint) table=$build$tests$lint commands='' servers='' ;;
 *)
 	echo "$usage" >&2
 	exit 2
