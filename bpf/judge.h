@@ -165,7 +165,7 @@ COMPAT_GLOBAL int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 		count->allowed++;
 		goto admit_aside;
 	}
-	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
+	verdict_look(ctx, rq, pol, run);
 	/* the listener took this handshake down with it: let in, its copy would be refused by the stack */
 	if (in_flight && !verdict_down(pol, run, rq)) {
 		known->syn_seen_ns = rq->now;

@@ -70,6 +70,7 @@ struct {
 MAP_ARRAY(runtime, struct synhold_runtime, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(daemon, struct synhold_daemon, 1, BPF_F_MMAPABLE);
 MAP_ARRAY(tally, struct synhold_tally, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
+MAP_ARRAY(signals, struct synhold_signals, SYNHOLD_SERVICES, BPF_F_MMAPABLE); /* not read here */
 MAP_ARRAY(release_io, struct synhold_release_io, 1, BPF_F_MMAPABLE);
 
 /* state and counters: written by the programs here */

@@ -125,6 +125,7 @@ int synhold_release(struct xdp_md *ctx)
 	struct verdict_request here, *rq = COMPAT_ROOM(request_room, &here);
 	struct synhold_control *ctl;
 	struct synhold_policy *pol;
+	struct synhold_runtime *run;
 	struct synhold_mark *mark;
 	__u32 zero = 0, index;
 
@@ -145,7 +146,9 @@ int synhold_release(struct xdp_md *ctx)
 	rq->bank = bank_of(ctl, &rq->now);
 	index = rq->bank * SYNHOLD_SERVICES + rq->service;
 	pol = bpf_map_lookup_elem(&policy, &index);
-	if (!pol)
+	index = rq->service;
+	run = bpf_map_lookup_elem(&runtime, &index);
+	if (!pol || !run)
 		return XDP_DROP;
 	if (!pol->name[0] || pol->mode == SYNHOLD_MODE_MONITOR || bypassed(ctl, rq->now)) {
 		slots_start(&rq->tuple, rq->service, rq->now, 0, rq->flags);
@@ -162,7 +165,7 @@ int synhold_release(struct xdp_md *ctx)
 	rq->source = hash_source(ctl->hash_key[0], ctl->hash_key[1], rq->tuple.saddr, pol->source_prefix4,
 				 pol->source_prefix6);
 	rq->ipv6 = !!(io->flags & SYNHOLD_RELEASE_IPV6);
-	rq->no_listener = pol->hold_down_ns && verdict_no_listener(ctx, rq);
+	verdict_look(ctx, rq, pol, run);
 	io->reason = verdict_limits(rq);
 	if (io->reason != SYNHOLD_REASON_NONE) {
 		io->retry_ns = rq->retry_ns;

@@ -7,6 +7,7 @@
 #ifndef SYNHOLD_BPF_VERDICT_H
 #define SYNHOLD_BPF_VERDICT_H
 
+#include "accept.h"
 #include "hash.h"
 #include "lists.h"
 #include "maps.h"
@@ -36,7 +37,7 @@ struct verdict_request {
 	__u8 l4_offset;
 	__u8 ipv6;
 	__u8 fragment;
-	__u32 no_listener; /* hold-down is set, and nothing listens */
+	__u32 listener; /* VERDICT_LISTENER_..., where it was looked at */
 	__u32 pad;
 };
 COMPAT_DEFINE_ROOM(request_room, struct verdict_request);
@@ -124,13 +125,45 @@ static __always_inline __u64 verdict_share(const struct synhold_policy *pol, con
 	return pol->ramp_over_ns && run->share_threshold ? run->share_threshold - 1 : pol->share_threshold;
 }
 
-/*
- * Whether nothing listens where the SYN goes, in the namespace of the interface (bpf_skc_lookup_tcp, 5.2). A socket
- * that is no listener, such as one in TIME_WAIT with the same addresses, counts as one: the stack decides. Global:
- * verified once.
- */
-COMPAT_GLOBAL int verdict_no_listener(struct xdp_md *ctx, struct verdict_request *rq)
+/* The window in force: 0 = none. */
+static __always_inline __u32 verdict_window(const struct synhold_policy *pol, const struct synhold_runtime *run,
+					    const struct synhold_gate *gate)
 {
+	__u32 window = 0;
+
+	if (pol->window_mode == SYNHOLD_WINDOW_FIXED)
+		window = pol->window;
+	else if (pol->window_mode == SYNHOLD_WINDOW_AUTO)
+		window = run->window;
+	return window && gate_suspended(gate, window) ? 0 : window;
+}
+
+/* Whether the queue of that listener is full, where there is a window. */
+static __always_inline int verdict_accept_full(const struct verdict_request *rq, void *sk)
+{
+	__u32 service = rq->service, index = rq->bank * SYNHOLD_SERVICES + service, window;
+	struct synhold_policy *pol = bpf_map_lookup_elem(&policy, &index);
+	struct synhold_runtime *run = bpf_map_lookup_elem(&runtime, &service);
+	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
+
+	if (!pol || !run || !gate)
+		return 0;
+	window = verdict_window(pol, run, gate);
+	return window && accept_full(sk, window);
+}
+
+#define VERDICT_LISTENER_THERE 0 /* or not looked at */
+#define VERDICT_LISTENER_NONE 1
+#define VERDICT_LISTENER_FULL 2 /* its queue has no room, see accept.h */
+
+/*
+ * Who listens where the SYN goes, in the namespace of the interface (bpf_skc_lookup_tcp, 5.2). A socket that is no
+ * listener, such as one in TIME_WAIT with the same addresses, counts as one: the stack decides. guard: look at
+ * its queue, too. Global: verified once.
+ */
+COMPAT_GLOBAL int verdict_listener(struct xdp_md *ctx, struct verdict_request *rq, __u32 guard)
+{
+	int result = VERDICT_LISTENER_THERE;
 	struct bpf_sock_tuple tuple = {0};
 	struct bpf_sock *sk;
 	__u32 size = sizeof(tuple.ipv6);
@@ -151,30 +184,27 @@ COMPAT_GLOBAL int verdict_no_listener(struct xdp_md *ctx, struct verdict_request
 	}
 	sk = bpf_skc_lookup_tcp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!sk)
-		return 1;
+		return VERDICT_LISTENER_NONE;
+	if (accept_supported && guard && verdict_accept_full(rq, sk))
+		result = VERDICT_LISTENER_FULL;
 	bpf_sk_release(sk);
-	return 0;
+	return result;
 }
 
-/* Whether nothing listens and SYNs wait for somebody to. rq->no_listener is set only while hold-down is. */
+/* Whether nothing listens and SYNs wait for somebody to. */
 static __always_inline int verdict_down(const struct synhold_policy *pol, const struct synhold_runtime *run,
 					const struct verdict_request *rq)
 {
-	return rq->no_listener && run->listener_seen &&
+	return pol->hold_down_ns && rq->listener == VERDICT_LISTENER_NONE && run->listener_seen &&
 	       !(run->down_since_ns && rq->now > run->down_since_ns + pol->hold_down_ns);
 }
 
-/* The window in force: 0 = none. */
-static __always_inline __u32 verdict_window(const struct synhold_policy *pol, const struct synhold_runtime *run,
-					    const struct synhold_gate *gate)
+/* Looks at the listener where something depends on it: with hold-down, or where its queue has been seen filling. */
+static __always_inline void verdict_look(struct xdp_md *ctx, struct verdict_request *rq,
+					 const struct synhold_policy *pol, const struct synhold_runtime *run)
 {
-	__u32 window = 0;
-
-	if (pol->window_mode == SYNHOLD_WINDOW_FIXED)
-		window = pol->window;
-	else if (pol->window_mode == SYNHOLD_WINDOW_AUTO)
-		window = run->window;
-	return window && gate_suspended(gate, window) ? 0 : window;
+	if (pol->hold_down_ns || run->accept_guard)
+		rq->listener = verdict_listener(ctx, rq, run->accept_guard);
 }
 
 /*
@@ -221,7 +251,7 @@ COMPAT_GLOBAL int verdict_limits(struct verdict_request *rq)
 	if (!verdict_rate_take(rq, VERDICT_RATE_GLOBAL, all->rate_interval_ns, all->rate_limit_ns))
 		goto return_ceiling;
 	reason = SYNHOLD_REASON_WINDOW;
-	if (rq->queued)
+	if (rq->queued || rq->listener == VERDICT_LISTENER_FULL)
 		goto return_global;
 	started = slots_start(&rq->tuple, service, rq->now, window, rq->flags);
 	if (started < 0)

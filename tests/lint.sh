@@ -13,7 +13,7 @@ all=(format tidy cppcheck shell spdx includes text size contract manual)
 # Files that may be longer than 400 lines, each with its own end and the reason.
 size_limit=400
 size_exceptions="
-	include/synhold/abi.h            450   all that crosses the kernel line, on one page
+	include/synhold/abi.h            470   all that crosses the kernel line, on one page
 	tests/unit/test_control.c        900   one story a storm, on one simulated plant
 	tests/unit/plant.c               600   the simulated plant
 	tests/unit/test_holdq.c          900   one test a rule of the queue
@@ -164,7 +164,7 @@ contract_names()
 	sed -n 's/^[[:space:]]*{"\([a-z]*\)",.*/command `\1/p' user/cli/commands.c
 	sed -n 's/^[[:space:]]*{"\([a-z0-9-]*\)", KEY_.*/key `\1`/p' user/lib/keys.c
 	grep -oE 'X\([A-Z_]+, "[a-z_]+"\)' include/synhold/abi.h | sed 's/.*"\(.*\)".*/word \1/'
-	grep -ohE '(family|per_service|per_word)\(page, "[a-z_]+"' user/export/prometheus.c |
+	grep -ohE '(family|per_service|per_word)\(&?page, "[a-z_]+"' user/export/prometheus*.c |
 		sed 's/.*"\(.*\)"/metric synhold_\1/'
 }
 check_contract()

@@ -167,7 +167,8 @@ struct synhold_runtime {
 	__u64 share_threshold;   /* in force while the policy has a ramp: the threshold + 1; 0 = none computed yet */
 	__u64 ramp_stopped_ns;   /* the ramp of that start was stopped by pressure at this time; 0 = it was not */
 	__u64 down_since_ns;     /* nothing has listened since; 0 = something does, or never did */
-	__u64 pad;
+	__u32 accept_guard;      /* the listener's queue has been seen filling: look at it before a SYN is let in */
+	__u32 pad;
 };
 enum synhold_state_flag { SYNHOLD_FLAG_COLD = 1, SYNHOLD_FLAG_PROOF = 2, SYNHOLD_FLAG_DOWN = 4 };
 
@@ -335,6 +336,22 @@ struct synhold_tally {
 	__u64 release_delay[SYNHOLD_HIST_BUCKETS]; /* settlement -> next release, ring wake-ups only */
 };
 
+/* map `signals`, mappable, one per service; written by the daemon only. What the controller goes by, and since when. */
+#define SYNHOLD_SIGNALS 32
+enum synhold_signal_unit { SYNHOLD_UNIT_COUNT, SYNHOLD_UNIT_SECONDS, SYNHOLD_UNIT_PER_SECOND, SYNHOLD_UNIT_RATIO };
+struct synhold_signal {
+	char name[SYNHOLD_NAME_LEN]; /* empty: the end */
+	__u64 value_micro;           /* millionths of the unit */
+	__u64 target_micro;          /* 0 = none */
+	__u64 when_ns;               /* when it was measured or reported */
+	__u32 unit;                  /* enum synhold_signal_unit */
+	__u32 pad;
+};
+struct synhold_signals {
+	__u64 sequence; /* odd while it is being written */
+	struct synhold_signal signal[SYNHOLD_SIGNALS];
+};
+
 /* ring `held`: one frame taken off the wire. */
 struct synhold_held {
 	__u64 seen_ns;
@@ -409,6 +426,7 @@ SYNHOLD_ASSERT_SIZE(struct synhold_spec, 24);
 SYNHOLD_ASSERT_SIZE(struct synhold_specs, 8 + 24 * SYNHOLD_SPECS);
 SYNHOLD_ASSERT_SIZE(struct synhold_addr_key, 24);
 SYNHOLD_ASSERT_SIZE(struct synhold_source_set, 64);
+SYNHOLD_ASSERT_SIZE(struct synhold_signals, 8 + 72 * SYNHOLD_SIGNALS);
 SYNHOLD_ASSERT_SIZE(struct synhold_held, 72 + SYNHOLD_FRAME_LEN);
 SYNHOLD_ASSERT_SIZE(struct synhold_wake, 48);
 SYNHOLD_ASSERT_SIZE(struct synhold_release_io, 64);

@@ -9,6 +9,7 @@
 #define PLANT_NOBODY UINT32_MAX /* client of calm traffic and of spare connections */
 #define PLANT_PRESSURE_NS 250e6 /* target of the lagged work's wait */
 #define PLANT_OLDEST_BELOW_NS 2000000000ULL
+#define PLANT_ANSWERS 8
 #define PLANT_OLDEST_SHARE 0.15
 
 enum plant_event_kind {
@@ -64,7 +65,7 @@ struct plant {
 	size_t held_count, inflight;
 	unsigned int busy;
 	double dead_work, jitter, tokens;
-	uint64_t done_ns;
+	uint64_t done_ns, median_ns;
 	/* since the last tick */
 	uint64_t settled, late, abandoned, expired, admitted, overflows, rtt_sum_us, delay_sum_ns, delays;
 	uint64_t server_hist[SYNHOLD_HIST_BUCKETS], raw_hist[SYNHOLD_HIST_BUCKETS], own_hist[SYNHOLD_HIST_BUCKETS];
@@ -387,9 +388,18 @@ static void plant_trace(struct plant *plant, const struct control_input *input)
 {
 	struct plant_result *result = plant->result;
 	struct plant_sample *sample = &result->trace[result->ticks];
-	double delay_ns = (double)control_quantile_ns(plant->own_hist, 500);
+	double delay_ns;
+	uint64_t answers = 0;
 	double idle_ms = 1e3 * plant->config->workers / plant_ideal(plant->config, (double)plant->now_ns / 1e9);
 
+	/* A median of one or two answers would be the work of those: take the answers of more ticks then. */
+	for (unsigned int i = 0; i < SYNHOLD_HIST_BUCKETS; i++)
+		answers += plant->own_hist[i];
+	delay_ns = answers ? (double)control_quantile_ns(plant->own_hist, 500) : 0;
+	if (answers >= PLANT_ANSWERS || plant->now_ns - plant->median_ns > 1000000000ULL) {
+		memset(plant->own_hist, 0, sizeof(plant->own_hist));
+		plant->median_ns = plant->now_ns;
+	}
 	if (delay_ns <= 0 && plant->ready.head < plant->ready.tail)
 		delay_ns = (double)(plant->now_ns - plant->attempt[plant->ready.id[plant->ready.head]].arrive_ns);
 	sample->window = (uint32_t)fmin(plant->limits.window, UINT32_MAX);
@@ -449,7 +459,6 @@ static void plant_tick(struct plant *plant, plant_controller controller, void *s
 	plant->overflows = plant->rtt_sum_us = plant->delay_sum_ns = plant->delays = 0;
 	memset(plant->server_hist, 0, sizeof(plant->server_hist));
 	memset(plant->raw_hist, 0, sizeof(plant->raw_hist));
-	memset(plant->own_hist, 0, sizeof(plant->own_hist));
 	plant->limited = false;
 	plant->jitter = 1 + plant->config->noise * (2 * plant_random(plant) - 1);
 	controller(state, &input, &plant->limits);
@@ -522,18 +531,22 @@ int plant_run(const struct plant_config *config, plant_controller controller, vo
 	      struct plant_result *result)
 {
 	struct plant plant = {.config = config, .result = result, .limits = limits, .jitter = 1};
-	uint32_t i;
+	unsigned int herds = config->herds ? config->herds : 1;
+	uint32_t clients = config->clients * herds, i;
 
 	if (!config->workers || config->capacity <= 0 || config->horizon <= 0)
 		return -EINVAL;
 	memset(result, 0, sizeof(*result));
 	plant.random = config->seed;
 	plant.dead_work = config->dead_seconds * config->capacity;
-	plant.client_served = calloc(config->clients + 1, sizeof(*plant.client_served));
+	plant.client_served = calloc(clients + 1, sizeof(*plant.client_served));
 	if (!plant.client_served)
 		return -ENOMEM;
-	for (i = 0; i < config->clients; i++)
-		plant_at(&plant, config->herd_at + config->herd_spread * plant_random(&plant), PLANT_SYN, i);
+	for (i = 0; i < clients; i++)
+		plant_at(&plant,
+			 config->herd_at + i / config->clients * config->herd_period +
+				 config->herd_spread * plant_random(&plant),
+			 PLANT_SYN, i);
 	if (config->calm_pps > 0)
 		plant_at(&plant, 0, PLANT_CALM, 0);
 	if (config->hang_to > 0)
@@ -545,7 +558,7 @@ int plant_run(const struct plant_config *config, plant_controller controller, vo
 
 		plant.now_ns = event.at_ns;
 		if ((double)plant.now_ns > config->horizon * 1e9 ||
-		    (config->clients && result->served == config->clients && config->calm_pps <= 0))
+		    (clients && result->served == clients && config->calm_pps <= 0))
 			break;
 		if (event.kind == PLANT_TICK)
 			plant_tick(&plant, controller, state);
@@ -558,9 +571,8 @@ int plant_run(const struct plant_config *config, plant_controller controller, vo
 	result->late += plant.late;
 	result->inflight_end = plant.inflight;
 	result->ideal_seconds = plant_ideal_drain(config);
-	result->drain_seconds = result->served == config->clients && config->clients ?
-					(double)plant.done_ns / 1e9 - config->herd_at :
-					config->horizon - config->herd_at;
+	result->drain_seconds = result->served == clients && clients ? (double)plant.done_ns / 1e9 - config->herd_at :
+								       config->horizon - config->herd_at;
 	result->late_share /= result->ticks ? result->ticks : 1;
 	free(plant.client_served);
 	free(plant.heap);

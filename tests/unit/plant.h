@@ -13,7 +13,7 @@
 
 #include "daemon/control.h"
 
-#define PLANT_TICKS_MAX 6000 /* ten minutes of trace */
+#define PLANT_TICKS_MAX 36600 /* an hour of trace, and a minute */
 
 struct plant_config {
 	const char *name;
@@ -34,6 +34,8 @@ struct plant_config {
 	unsigned int clients; /* of the herd */
 	double herd_at;
 	double herd_spread;
+	unsigned int herds; /* more than one: as many herds, of other clients each, one every herd_period seconds */
+	double herd_period;
 	double rtt_min, rtt_max;
 	double patience; /* seconds from the first SYN to the first byte; 0 = for ever */
 	/* a client that leaves after the handshake keeps its slot until the server is through with it */

@@ -117,67 +117,85 @@ static double pace(const struct plant_result *of, double from_s, double to_s)
 	return sum / (to_s - from_s);
 }
 
+struct table_row {
+	const char *name;
+	double seconds, fast_seconds; /* of work; the second from 5000/s on */
+	struct plant_config with;
+	double limit;
+};
+
+static struct plant_config table_config(const struct table_row *row, double capacity, uint64_t seed)
+{
+	struct plant_config config = herd(capacity, capacity < 5000  ? row->seconds :
+						    capacity < 20000 ? row->fast_seconds :
+								       15);
+
+	if (row->with.lagged && capacity >= 20000)
+		config.clients = (unsigned int)capacity * 40;
+	config.seed = seed;
+	config.step_from = row->with.step_from;
+	config.step_to = row->with.step_to;
+	config.step_factor = row->with.step_factor;
+	config.cold_seconds = row->with.cold_seconds;
+	config.eager = row->with.eager;
+	config.patience = row->with.patience;
+	config.lagged = row->with.lagged;
+	config.horizon = 200;
+	return config;
+}
+
 static void test_table(void **state)
 {
-	static const struct {
-		const char *name;
-		double seconds, fast_seconds; /* of work; the second from 5000/s on */
-		struct plant_config with;
-		double limit;
-	} rows[] = {
+	static const struct table_row rows[] = {
 		{"falls 60 % under load", 60, 20, {0}, 1.1},
 		{"step to 40 %", 60, 20, {.step_from = 10, .step_to = 1e6, .step_factor = 0.4}, 1.1},
 		{"cold, 25 to 100 % in 40 s", 60, 20, {.cold_seconds = 40}, 1.1},
 		{"cold, eager, clients leave", 60, 20, {.cold_seconds = 20, .eager = true, .patience = 60}, 1.1},
 		{"70 % of the work lags", 60, 60, {.lagged = true}, 1.35},
 	};
-	static const double capacities[] = {20, 100, 500, 5000, 20000};
-	unsigned int row, c;
+	static const double capacities[] = {20, 50, 100, 200, 500, 2000, 5000, 20000};
+	const struct plant_limits open = {.window = 20, .expire_ns = SYNHOLD_EXPIRE_MAX_NS};
+	unsigned int row, c, seed, seeds;
 
 	(void)state;
-	print_message("drain / ideal, share of time over 500 ms\n%-28s %7s %16s %16s %16s\n", "server", "per s",
-		      "synhold", "AIMD", "Gradient2");
+	print_message("drain / ideal, share of time over 500 ms\n%-28s %7s %23s %16s %16s\n", "server", "per s",
+		      "synhold, mean and worst", "AIMD", "Gradient2");
 	for (row = 0; row < sizeof(rows) / sizeof(rows[0]); row++) {
 		for (c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++) {
-			struct plant_limits open = {.window = 20, .expire_ns = SYNHOLD_EXPIRE_MAX_NS};
+			double capacity = capacities[c], aimd = 20, mean = 0, worst = 0, late = 0, limit, ratio;
 			struct gradient gradient = {.window = 20};
-			double capacity = capacities[c], aimd = 20, slowest, ratio[3], late[3];
-			struct plant_config config = herd(capacity, capacity < 5000  ? rows[row].seconds :
-								    capacity < 20000 ? rows[row].fast_seconds :
-										       15);
+			struct plant_config config;
 
-			if (rows[row].with.lagged && capacity == 20000)
-				config.clients = (unsigned int)capacity * 40;
-			config.step_from = rows[row].with.step_from;
-			config.step_to = rows[row].with.step_to;
-			config.step_factor = rows[row].with.step_factor;
-			config.cold_seconds = rows[row].with.cold_seconds;
-			config.eager = rows[row].with.eager;
-			config.patience = rows[row].with.patience;
-			config.lagged = rows[row].with.lagged;
-			config.horizon = 200;
-			run_synhold(&config, &result);
-			ratio[0] = result.drain_seconds / result.ideal_seconds;
-			late[0] = result.late_share * 100;
-			assert_int_equal(result.served, config.clients);
+			seeds = capacity < 20000 ? 3 : 1;
+			for (seed = seeds; seed >= 1; seed--) {
+				config = table_config(&rows[row], capacity, seed);
+				run_synhold(&config, &result);
+				assert_int_equal(result.served, config.clients);
+				ratio = result.drain_seconds / result.ideal_seconds;
+				mean += ratio / seeds;
+				worst = fmax(worst, ratio);
+				late += result.late_share * 100 / seeds;
+			}
 			config.horizon = 3.5 * result.ideal_seconds;
 			assert_int_equal(plant_run(&config, drive_aimd, &aimd, open, &again), 0);
-			ratio[1] = again.drain_seconds / again.ideal_seconds;
-			late[1] = again.late_share * 100;
-			assert_int_equal(plant_run(&config, drive_gradient, &gradient, open, &again), 0);
-			ratio[2] = again.drain_seconds / again.ideal_seconds;
-			late[2] = again.late_share * 100;
-			print_message("%-28s %7.0f %7.2f %6.1f %% %7.2f %6.1f %% %7.2f %6.1f %%\n", rows[row].name,
-				      capacity, ratio[0], late[0], ratio[1], late[1], ratio[2], late[2]);
-			slowest = capacity * (config.cold_seconds > 0 ? 0.25 : 1);
-			/* Below this rate the smallest window alone is a second of work. */
-			if (capacity > 20)
-				assert_true(ratio[0] <= rows[row].limit + (config.lagged && capacity < 500 ? 0.1 : 0));
-			else
-				assert_true(ratio[0] <= 1.6);
-			/* And below this one the window it starts with is more than 500 ms. */
-			if (slowest > 2 * CONTROL_WINDOW_START)
-				assert_true(late[0] <= (config.lagged ? 3 : 1));
+			assert_int_equal(plant_run(&config, drive_gradient, &gradient, open, &result), 0);
+			print_message("%-28s %7.0f %7.2f %7.2f %5.1f %% %7.2f %6.1f %% %7.2f %6.1f %%\n",
+				      rows[row].name, capacity, mean, worst, late,
+				      again.drain_seconds / again.ideal_seconds, again.late_share * 100,
+				      result.drain_seconds / result.ideal_seconds, result.late_share * 100);
+			/*
+			 * What lags is felt with a delay of seconds, in which a server of 20/s gets a second of work
+			 * with each handful of clients.
+			 */
+			limit = rows[row].limit;
+			if (config.lagged && capacity < 50)
+				limit = 1.55;
+			assert_true(mean <= limit);
+			assert_true(worst <= limit + (config.lagged ? 0.1 : 0));
+			/* At 5/s, as cold as the first of these, the window of 8 is more than a second of work. */
+			assert_true(late <= (config.lagged                            ? (capacity < 50 ? 6 : 3) :
+					     capacity < 50 && config.cold_seconds > 0 ? 4 :
+											1));
 		}
 	}
 }
@@ -249,7 +267,7 @@ static void test_calm(void **state)
 			assert_true(sample[1].window >= 2 * sample->inflight);
 		}
 		/* Room, but not without end; and the herd that then comes is no more than a bounded burst. */
-		assert_true(result.trace[299].window <= 4 * peak || result.trace[299].window == 64);
+		assert_true(result.trace[299].window <= 4 * peak || result.trace[299].window == CONTROL_WINDOW_CALM);
 		for (i = 300; i < 400; i++)
 			assert_true(result.trace[i].delay_ms < 500);
 		assert_int_equal(result.served, config.clients);
@@ -466,6 +484,7 @@ static void test_policy(void **state)
 	struct control_output output, before;
 	struct control_input input = {.now_ns = 1};
 	struct control_explain explain;
+	unsigned int i, changes = 0;
 
 	(void)state;
 	policy.window_min = 0;
@@ -525,12 +544,40 @@ static void test_policy(void **state)
 	assert_int_equal(control_tick(&control, &input, &output), 0);
 	assert_true(output.window >= 100);
 
+	/* With a server that stood there in calm, a burst is let in from the start; and nobody is told of another
+	 * window. */
+	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	control_trust(&control);
+	assert_int_equal(control_tick(&control, &input, &output), 0);
+	assert_int_equal(output.window, CONTROL_WINDOW_CALM);
+	assert_true(output.cold);
+	assert_false(output.window_change.changed);
+
 	/* A new listener is cold. */
 	control_restart(&control, input.now_ns);
 	input.now_ns += CONTROL_TICK_NS;
 	assert_int_equal(control_tick(&control, &input, &output), 0);
 	assert_int_equal(output.window, CONTROL_WINDOW_START);
 	assert_true(output.cold);
+	/* It is trusted with more as it answers, in three steps. */
+	input = (struct control_input){.now_ns = input.now_ns, .accept_queue = -1, .accept_queue_max = -1};
+	input.settled = input.admitted = input.delay_count = 4;
+	input.delay_mean_ns = input.delay_p50_ns = input.delay_p99_ns = input.first_byte_p99_ns = 5000000;
+	for (i = 0; i < 30; i++) {
+		input.now_ns += CONTROL_TICK_NS;
+		assert_int_equal(control_tick(&control, &input, &output), 0);
+		changes += output.window_change.changed;
+	}
+	assert_int_equal(output.window, CONTROL_WINDOW_CALM);
+	assert_int_equal(changes, 3);
+	/* But not with one whose single answer takes long already. */
+	control_restart(&control, input.now_ns);
+	input.delay_mean_ns = input.delay_p50_ns = input.delay_p99_ns = input.first_byte_p99_ns = 400000000;
+	for (i = 0; i < 30; i++) {
+		input.now_ns += CONTROL_TICK_NS;
+		assert_int_equal(control_tick(&control, &input, &output), 0);
+	}
+	assert_int_equal(output.window, CONTROL_WINDOW_CALM / 2);
 }
 
 /* A second of ticks of a service at its window, all well but for what `input` says. */
@@ -653,12 +700,35 @@ static void test_pressure(void **state)
 	assert_true(output.ceiling_pps > 300);
 	input.pressure[0].ratio = 0;
 
-	/* Nothing held for a minute: it is lifted. */
+	/* A storm that has ended: the ceiling gives way, and is lifted when it is well above the traffic. */
+	second(&control, &input, &output);
+	before = output.ceiling_pps;
 	input.window_limited = false;
 	input.held = 0;
-	for (i = 0; i < 63; i++)
+	input.admitted = input.settled = 30;
+	for (i = 0; i < 10; i++)
+		second(&control, &input, &output);
+	assert_in_range(output.ceiling_pps, 1.2 * before, 2 * before);
+	for (i = 0; i < 13; i++)
 		second(&control, &input, &output);
 	assert_int_equal(output.ceiling_pps, 0);
+
+	/* Not while the signal says that there is no room. */
+	input = storm();
+	input.now_ns = control.last_tick_ns;
+	input.pressures = 1;
+	input.pressure[0].name = "sessions";
+	input.pressure[0].ratio = 1.5;
+	for (i = 0; i < 3; i++)
+		second(&control, &input, &output);
+	before = output.ceiling_pps;
+	assert_true(before > 0);
+	input.window_limited = false;
+	input.held = 0;
+	input.pressure[0].ratio = 0.9;
+	for (i = 0; i < 50; i++)
+		second(&control, &input, &output);
+	assert_int_equal(output.ceiling_pps, before);
 }
 
 static void test_alarm_only_stops_growth(void **state)

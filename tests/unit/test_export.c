@@ -71,13 +71,13 @@ static void expect_line(const char *text, const char *line)
 static void test_status_keys(void **state)
 {
 	static const char *const top[] = {"version", "instance", "daemon", "interfaces", "services", "limits"};
-	static const char *const of_service[] = {"name",          "ports",      "mode",
-						 "action",        "state",      "flags",
-						 "window",        "inflight",   "held",
-						 "share_percent", "rate",       "source_rate",
-						 "syn",           "over_limit", "would_limit",
-						 "hold",          "handshakes", "first_byte_seconds",
-						 "accept_queue"};
+	static const char *const of_service[] = {"name",          "ports",        "mode",
+						 "action",        "state",        "flags",
+						 "window",        "inflight",     "held",
+						 "share_percent", "rate",         "source_rate",
+						 "syn",           "over_limit",   "would_limit",
+						 "hold",          "handshakes",   "first_byte_seconds",
+						 "accept_queue",  "rate_ceiling", "signals"};
 	static const char *const of_syn[] = {"seen", "admitted", "held", "dropped", "rejected"};
 	static const char *const reasons[] = {"deny",        "closed", "share",     "source_rate", "service_rate",
 					      "global_rate", "window", "hold_full", "fallback"};

@@ -11,4 +11,7 @@ int status_print(const struct snapshot *snap, const char *service);
 /* `status SERVICE --held`: the sources that wait, as the daemon tells. The exit status. */
 int status_held(struct cli *cli, const char *service);
 
+/* The signals of a service, a line each. 0, or -1 when out of memory. */
+int status_signals(const struct snapshot *snap, const struct snapshot_service *svc);
+
 #endif

@@ -153,7 +153,7 @@ static void print_counts(const char *title, const __u64 *values, unsigned int co
 }
 
 /* What the table has no room for, of one service. */
-static void print_detail(const struct snapshot_service *svc)
+static int print_detail(const struct snapshot *snap, const struct snapshot_service *svc)
 {
 	const struct synhold_policy *pol = &svc->policy;
 	char text[1024];
@@ -179,6 +179,7 @@ static void print_detail(const struct snapshot_service *svc)
 		       svc->listeners);
 	if (svc->suspended)
 		printf("window suspended: nothing was ever seen leaving the port, so settlements cannot be seen\n");
+	return status_signals(snap, svc);
 }
 
 int status_print(const struct snapshot *snap, const char *service)
@@ -192,6 +193,6 @@ int status_print(const struct snapshot *snap, const char *service)
 			print_notes(snap, &snap->service[i]);
 	for (unsigned int i = 0; i < snap->service_count && service && !ret; i++)
 		if (!strcmp(snap->service[i].policy.name, service))
-			print_detail(&snap->service[i]);
+			ret = print_detail(snap, &snap->service[i]);
 	return ret;
 }

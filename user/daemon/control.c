@@ -55,6 +55,17 @@ int control_set_policy(struct control *control, const struct control_policy *pol
 	return 0;
 }
 
+void control_trust(struct control *control)
+{
+	if (control->known || control->server.weight > 0)
+		return;
+	control->served = CONTROL_WINDOW_CALM;
+	control->window = control_window_bound(control, fmax(control->window, CONTROL_WINDOW_CALM));
+	control->learned = control->window;
+	if (control->last_tick_ns == control->start_ns) /* nobody has been told of another one yet */
+		control->out = (uint32_t)control->window;
+}
+
 void control_restart(struct control *control, uint64_t now_ns)
 {
 	memset(&control->server, 0, sizeof(control->server));
@@ -65,6 +76,9 @@ void control_restart(struct control *control, uint64_t now_ns)
 	control->last_settled_ns = now_ns;
 	control->window = control_window_bound(control, fmin(control->window, CONTROL_WINDOW_START));
 	control->learned = control->window;
+	control->served = 0;
+	control->why = CONTROL_SIGNAL_DEMAND; /* none yet */
+	control->why_value = 0;
 	if (control->slow.threshold > 0)
 		control->slow.ceiling = control->slow.threshold / 2;
 }

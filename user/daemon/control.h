@@ -15,7 +15,8 @@
 #include <synhold/abi.h>
 
 #define CONTROL_TICK_NS 100000000ULL /* how often control_tick() wants to be called; 50 to 500 ms work */
-#define CONTROL_WINDOW_START 64      /* window before anything is known of the server */
+#define CONTROL_WINDOW_START 8       /* window before anything is known of the server */
+#define CONTROL_WINDOW_CALM 64       /* and once it has answered as many in time */
 #define CONTROL_SIGNALS 8            /* pressure signals of one tick */
 #define CONTROL_HISTORY 128          /* ticks of past windows: longer than a slot can live */
 #define CONTROL_SECONDS 32           /* seconds of past settlement rates, for the ceiling */
@@ -147,6 +148,12 @@ int control_init(struct control *control, const struct control_policy *policy, u
 /* New bounds; what was learned stays. Errors as control_init(), nothing changed then. */
 int control_set_policy(struct control *control, const struct control_policy *policy);
 
+/*
+ * The server stood there in calm when this controller began: a burst is no herd, so it begins with CONTROL_WINDOW_CALM.
+ * Without effect once anything is known.
+ */
+void control_trust(struct control *control);
+
 /* The listener was replaced (server restarted): it is cold; start over from at most CONTROL_WINDOW_START. */
 void control_restart(struct control *control, uint64_t now_ns);
 
@@ -274,6 +281,7 @@ struct control {
 	uint64_t calm_ns; /* when the window last kept something back */
 	double window;    /* exact; `out` is the one in force, moved in steps worth telling */
 	double learned;   /* the window when it last limited */
+	double served;    /* in time and in calm since the start, up to CONTROL_WINDOW_CALM */
 	uint32_t out;
 	enum control_signal why;
 	double why_value;

@@ -4,10 +4,11 @@
  * the first byte, when the window has already let much more in. Once a second, u = mean of the highest ratio:
  *
  *   trip   u > 1              ceiling = 3/4 of what was served, no growth for 5 s
- *   drain  u > 2 twice        almost nothing is let in until u < 0.5, then nine tenths of what the whole
- *                             episode served: work is conserved, so that is what the server can really do
+ *   drain  u > 2 twice        almost nothing is let in until u < 0.5, then what the whole episode
+ *                             served: work is conserved, so that is what the server can do at its worst
  *   grow   u < 0.8            6 % a second below the remembered limit, 1 % above it
- *   lift   u < 0.8 and nothing held for 60 s, or the ceiling is far above the traffic
+ *   give   u < 0.8 and nothing held for 3 s: 6 % a second, whether it limits or not
+ *   lift   nothing held for 15 s and the ceiling above twice the traffic, or for 60 s; or far above the traffic
  *   ignore u > 1 for two minutes whatever the ceiling: no work of ours, until it has been under 0.8
  *
  * A system pushed over stays over at the load that was fine before (metastable), hence the drain.
@@ -23,6 +24,8 @@
 #define CEILING_FREEZE_NS 5000000000ULL
 #define CEILING_IGNORE_NS 120000000000ULL /* over the target all this time in spite of the ceiling */
 #define CEILING_LIFT_NS 60000000000ULL
+#define CEILING_CALM_NS 3000000000ULL /* nothing held for so long: it gives way, and is lifted once out of the way */
+#define CEILING_CALM_LIFT_NS 15000000000ULL
 #define CEILING_GROW 0.06 /* a second */
 #define CEILING_GROW_MIN 0.01
 #define CEILING_DRAIN_SHARE 0.1
@@ -115,7 +118,7 @@ static void ceiling_second(struct control *control, const struct control_input *
 		 */
 		episode = ceiling_mean(slow, (unsigned int)((now_ns - slow->episode_ns) / CEILING_SECOND_NS) + 1);
 		slow->drain = false;
-		slow->ceiling = fmax(CEILING_MIN_PPS, fmax(0.9 * episode, 0.8 * slow->threshold));
+		slow->ceiling = fmax(CEILING_MIN_PPS, fmax(episode, 0.8 * slow->threshold));
 		slow->below = slow->threshold > 0 ? 0 : 1.5 * slow->ceiling;
 		slow->frozen_ns = now_ns + CEILING_FREEZE_NS / 2;
 		slow->trip_ns = slow->episode_ns = now_ns;
@@ -138,7 +141,10 @@ static void ceiling_second(struct control *control, const struct control_input *
 	}
 	if (slow->ceiling <= 0 || u >= 0.8 || now_ns < slow->frozen_ns)
 		return;
+	if (!busy && now_ns - slow->calm_ns > CEILING_CALM_NS)
+		slow->ceiling *= 1 + CEILING_GROW; /* nobody waits: nothing is risked by giving way */
 	if (now_ns - slow->calm_ns > CEILING_LIFT_NS ||
+	    (now_ns - slow->calm_ns > CEILING_CALM_LIFT_NS && slow->ceiling > 2 * fmax(served, CEILING_MIN_PPS)) ||
 	    (now_ns - slow->trip_ns > 4 * CEILING_FREEZE_NS && slow->ceiling > 4 * fmax(served, CEILING_MIN_PPS))) {
 		slow->ceiling = 0;
 		return;

@@ -24,16 +24,22 @@
 #define DELAY_SLOT_MIN_NS 2e4
 #define DELAY_PROBE_SHARE 0.75
 #define DELAY_PROBES 3
-#define DELAY_PROBE_GOAL 1.25 /* of the target */
+#define DELAY_PROBE_BASE 0.6 /* of the target */
+#define DELAY_BASE_SLOW 2    /* targets */
 #define DELAY_TRIAL_SAMPLES 20
 #define DELAY_TRIAL_TICKS 4
 #define DELAY_TRIAL_DOWN 0.6
-#define DELAY_TRIAL_UP 1.6
+#define DELAY_TRIAL_UP 1.55
 #define DELAY_SERVED_DOWN                                                                 \
 	0.7 /* of what was served during one slot time: the half of it may be from before \
 	     */
 #define DELAY_SERVED_UP 1.4
-#define DELAY_FOLLOWS 0.7 /* d ln(time in the slot) / d ln(window): 1 in saturation, 0 without a queue */
+#define DELAY_PROBE_SAMPLES 8
+#define DELAY_PROBE_AGAIN_NS 1e10 /* a base that moves the goal is tried again after this time, or so many slots */
+#define DELAY_PROBE_AGAIN_SLOTS 15
+#define DELAY_QUEUE 5     /* connections that may wait for the server's workers, however slow they are */
+#define DELAY_EXTRA_MAX 3 /* targets above the base */
+#define DELAY_FOLLOWS 0.8 /* d ln(time in the slot) / d ln(window): 1 in saturation, 0 without a queue */
 #define DELAY_FOLLOWS_NOT 0.45
 
 static const struct control_slice *delay_slice(const struct control *control, unsigned int back)
@@ -99,13 +105,17 @@ void control_delay_record(struct control *control, const struct control_input *i
 
 double control_delay_goal_ns(const struct control *control)
 {
-	double target = (double)control->policy.target_delay_ns;
+	const struct control_server *server = &control->server;
+	double target = (double)control->policy.target_delay_ns, extra;
 
 	/*
-	 * A slow server needs room above its own time, or the window would run dry between two answers. Where
-	 * round trips are not known the base contains them, and the target comes on top.
+	 * A slow server needs room above its own time, or the window would run dry between two answers; and where few
+	 * connections are served in a second, a queue of a few is all that keeps its workers busy. Where round trips
+	 * are not known the base contains them, and the target comes on top.
 	 */
-	return fmax(target, 1.2 * control->server.base_ns + (control->server.has_rtt ? 0.5 : 1) * target);
+	extra = 0.2 * server->base_ns + (server->has_rtt ? 0.5 : 1) * target +
+		DELAY_QUEUE * 1e9 / fmax(server->rate, 1);
+	return fmax(target, server->base_ns + fmin(extra, DELAY_EXTRA_MAX * target));
 }
 
 double control_delay_slot_ns(const struct control *control)
@@ -147,12 +157,17 @@ static void delay_base_set(struct control_server *server, double base_ns)
 	server->base_ns = fmin(base_ns, DELAY_BASE_MAX_NS);
 }
 
-/* A base that was raised and has not been through its probes yet. */
+/* A base that has not been through its probes yet. One that hardly moves the goal is not worth the dip. */
 static bool delay_unproven(const struct control *control)
 {
-	/* One that hardly moves the goal is not worth the dip. */
 	return control->server.probes_left &&
-	       control_delay_goal_ns(control) >= DELAY_PROBE_GOAL * (double)control->policy.target_delay_ns;
+	       control->server.base_ns >= DELAY_PROBE_BASE * (double)control->policy.target_delay_ns;
+}
+
+/* So much of a base is tested from the start, and again and again: it may be that of a server that was cold. */
+static bool delay_slow(const struct control *control)
+{
+	return control->server.base_ns >= DELAY_BASE_SLOW * (double)control->policy.target_delay_ns;
 }
 
 static void delay_verdict(struct control *control, double ahead, double delay_ns, uint64_t now_ns)
@@ -161,19 +176,20 @@ static void delay_verdict(struct control *control, double ahead, double delay_ns
 	double slot = server->rtt_ns + delay_ns, then = server->rtt_ns + server->trial.delay_ns;
 	double follows = log(slot / then) / log(ahead / server->trial.ahead);
 
-	if (follows < DELAY_FOLLOWS_NOT) {
-		/* At the smaller of the two windows there was no queue. */
-		delay_ns = fmin(delay_ns, server->trial.delay_ns);
+	if (ahead < server->trial.ahead && follows >= DELAY_FOLLOWS_NOT && follows <= DELAY_FOLLOWS &&
+	    ahead > 0.4 * server->trial.ahead)
+		return; /* wait for the window to fall further */
+	if (follows > DELAY_FOLLOWS) {
+		control->known |= ahead > server->trial.ahead && control_delay_fill(control) > 0.3;
+	} else {
+		/* At the smaller of the two windows there was no queue, or a small one. */
+		delay_ns = fmin(delay_ns, server->trial.delay_ns) * fmin(1, 1 + DELAY_FOLLOWS_NOT - follows);
 		if (delay_ns > server->base_ns && !delay_unproven(control)) {
 			delay_base_set(server, delay_ns);
 			server->probes_left = DELAY_PROBES;
 			control->raise_wait_ns = CONTROL_RAISE_NS;
 			server->probe_next_ns = now_ns + (uint64_t)fmax(2e9, 4 * slot);
 		}
-	} else if (follows > DELAY_FOLLOWS) {
-		control->known |= ahead > server->trial.ahead && control_delay_fill(control) > 0.3;
-	} else if (ahead < server->trial.ahead && ahead > 0.4 * server->trial.ahead) {
-		return; /* wait for the window to fall further */
 	}
 	server->trial.ahead = 0;
 }
@@ -222,15 +238,21 @@ static void delay_run_trial(struct control *control, const struct control_input 
 double control_delay_probe(struct control *control, uint64_t now_ns, bool biting)
 {
 	struct control_server *server = &control->server;
-	double slot = control_delay_slot_ns(control);
+	double slot = fmin(control_delay_slot_ns(control), 2 * (server->rtt_ns + server->base_ns));
 
 	if (server->probe_end_ns > now_ns)
 		return server->idle + server->rate * (server->rtt_ns + DELAY_PROBE_SHARE * server->base_ns) / 1e9;
 	if (!delay_unproven(control) || !biting || now_ns < server->probe_next_ns)
 		return control->policy.window_max;
-	server->probes_left--;
-	server->probe_end_ns = now_ns + (uint64_t)(slot + 2.0 * CONTROL_TICK_NS);
-	server->probe_next_ns = server->probe_end_ns + (uint64_t)fmax(2e9, 4 * slot);
+	server->probe_end_ns =
+		now_ns + (uint64_t)(slot + 2.0 * CONTROL_TICK_NS + DELAY_PROBE_SAMPLES * 1e9 / fmax(1, server->rate));
+	if (server->probes_left > 1 || !delay_slow(control)) {
+		server->probes_left--;
+		server->probe_next_ns = server->probe_end_ns + (uint64_t)fmax(2e9, 4 * slot);
+	} else {
+		server->probe_next_ns =
+			server->probe_end_ns + (uint64_t)fmax(DELAY_PROBE_AGAIN_NS, DELAY_PROBE_AGAIN_SLOTS * slot);
+	}
 	return control->policy.window_max;
 }
 
@@ -242,12 +264,15 @@ static void delay_run_base(struct control *control, const struct control_input *
 	if (server->base_ns <= 0) {
 		/* The first connections meet an empty server, unless it was in trouble already. */
 		if (!control->stalled && !input->expired && !input->late_settled && server->delay_ns < 1e9 &&
-		    !control->known)
+		    !control->known) {
 			delay_base_set(server, server->delay_ns);
+			server->probes_left = delay_slow(control) ? DELAY_PROBES : 0;
+			server->probe_next_ns = input->now_ns + (uint64_t)fmax(2e9, 4 * control_delay_slot_ns(control));
+		}
 		return;
 	}
 	if (server->delay_ns < server->base_ns) {
-		if (server->probe_end_ns + CONTROL_TICK_NS > input->now_ns) {
+		if (server->probe_end_ns + CONTROL_TICK_NS + (uint64_t)control_delay_slot_ns(control) > input->now_ns) {
 			/* That is what the probe was for. If it was far off, look again. */
 			if (server->delay_ns < 0.93 * server->base_ns)
 				server->probes_left = DELAY_PROBES;

@@ -24,9 +24,13 @@
 
 #define WINDOW_OVER 1.15  /* of the goal: above it the window is cut */
 #define WINDOW_UNDER 0.85 /* below it the window may grow */
+#define WINDOW_LEFT_MAX \
+	0.25 /* of the pace: more than this leaves during the handshake, and takes no place at the server */
 #define WINDOW_CUT_MAX 0.5
-#define WINDOW_RAISE 1.8 /* to see whether a delay that stays is a queue */
-#define WINDOW_LOSS 0.88 /* of the best pace: below it cutting may have cost throughput */
+#define WINDOW_RAISE 1.8        /* to see whether a delay that stays is a queue */
+#define WINDOW_RAISE_SLOW 1.625 /* the same below 50 connections a second, where each is a delay of its own */
+#define WINDOW_RAISE_TARGETS 3  /* a raise that would add more than this is not made */
+#define WINDOW_LOSS 0.88        /* of the best pace: below it cutting may have cost throughput */
 #define WINDOW_LOST_BELOW 1.5
 #define WINDOW_RAISED_MAX 2.5 /* a raise that does this has told enough */
 #define WINDOW_RAISE_MAX_NS 6e10
@@ -85,7 +89,7 @@ static double window_others(const struct control *control)
 	const struct control_server *server = &control->server;
 
 	return fmax(server->idle, server->expired * control->expire_ns / 1e9) +
-	       server->abandoned * control_delay_slot_ns(control) / 1e9;
+	       fmin(server->abandoned, WINDOW_LEFT_MAX * server->rate) * control_delay_slot_ns(control) / 1e9;
 }
 
 /* More than this cannot be of use: the pace really seen, the goal and one target more. */
@@ -130,8 +134,12 @@ static void window_stall(struct control *control, const struct control_input *in
 static bool window_raise(struct control *control, const struct control_input *input)
 {
 	struct control_server *server = &control->server;
-	double slot = control_delay_slot_ns(control);
+	double slot = control_delay_slot_ns(control), raise = server->rate > 50 ? WINDOW_RAISE : WINDOW_RAISE_SLOW;
 
+	/* Not where it would mean a delay that clients notice. */
+	if (WINDOW_RAISE_TARGETS * server->rate * (double)control->policy.target_delay_ns / 1e9 <
+	    (raise - 1) * control->window)
+		return false;
 	if (!control->limited || input->now_ns < control->raised_ns ||
 	    (double)(input->now_ns - control->raised_ns) < control->raise_wait_ns + 4 * slot)
 		return false;
@@ -141,7 +149,7 @@ static bool window_raise(struct control *control, const struct control_input *in
 	server->mu_best_window = control->window;
 	server->trial.ahead = 0;
 	control_delay_trial(control, input->now_ns, true);
-	window_move(control, WINDOW_RAISE * control->window, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
+	window_move(control, raise * control->window, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
 	return true;
 }
 
@@ -220,7 +228,7 @@ static void window_follow(struct control *control, const struct control_input *i
 	 * before the server's limit has been seen, its base may not be what the first answers made it look
 	 * like.
 	 */
-	if (fill < 0.3 && (!control->known || server->base_ns > 0.5 * (double)control->policy.target_delay_ns))
+	if (fill < 0.3 && !control->known)
 		want = fmax(want, 1.5 * server->window);
 	grow = fill < 0.15 ? 3 : fill < 0.3 || !control->known ? 2 : 1.25;
 	window = fmin(fmin(want, grow * server->window), window_guard(control));
@@ -247,6 +255,18 @@ static void window_knock(struct control *control)
 	window_move(control, control->window + control->policy.window_min, CONTROL_SIGNAL_FIRST_BYTE, server->delay_ns);
 }
 
+/*
+ * As many as may come at once out of calm before anything is known of the server's limit: a burst is no herd. Grows
+ * with every answer in time, and is less where a single answer takes long already.
+ */
+static double window_trusted(const struct control *control)
+{
+	double target = (double)control->policy.target_delay_ns;
+	double most = CONTROL_WINDOW_CALM * fmin(1, 2 * target / fmax(control->server.base_ns, 1));
+
+	return fmin(CONTROL_WINDOW_START + control->served, fmax(most, 2 * CONTROL_WINDOW_START));
+}
+
 /* Calm: room above the traffic, but no more than a burst that the server has been seen to take. */
 static void window_room(struct control *control, const struct control_input *input)
 {
@@ -254,7 +274,7 @@ static void window_room(struct control *control, const struct control_input *inp
 	 * for. */
 	bool healthy = control->server.weight > 0 && (double)control->quiet_ns <= WINDOW_STALL_NS &&
 		       control->server.delay_ns <= WINDOW_OVER * control_delay_goal_ns(control);
-	double peak, least = control->known ? control->learned : fmax(control->learned, CONTROL_WINDOW_START);
+	double peak, least = control->learned;
 
 	if (input->now_ns - control->peak_ns >= WINDOW_PEAK_NS) {
 		control->peak_ns = input->now_ns;
@@ -264,9 +284,14 @@ static void window_room(struct control *control, const struct control_input *inp
 	/* In flight because the server is slow is not demand. */
 	if (healthy && input->inflight > control->peak[0])
 		control->peak[0] = (uint32_t)fmin((double)input->inflight, control->policy.window_max);
+	if (healthy)
+		control->served = fmin(control->served + (double)input->settled, CONTROL_WINDOW_CALM);
+	if (!control->known)
+		least = fmax(least, window_trusted(control));
 	peak = fmax(control->peak[0], control->peak[1]);
-	if (2 * peak > control->window)
-		window_move(control, 2.5 * peak, CONTROL_SIGNAL_DEMAND, peak);
+	if (2 * peak > control->window || 2 * control->window <= least ||
+	    (control->window < least && control->served >= CONTROL_WINDOW_CALM))
+		window_move(control, fmax(least, 2.5 * peak), CONTROL_SIGNAL_DEMAND, peak);
 	else if (control->window > least && control->window > 4 * peak)
 		window_move(control, fmax(least, 2.5 * peak), CONTROL_SIGNAL_DEMAND, peak);
 	if (input->now_ns - control->calm_ns > WINDOW_CALM_NS && control->server.weight > 0)

@@ -18,12 +18,14 @@
 #include "daemon/state.h"
 #include "lib/log.h"
 #include "lib/signal_line.h"
+#include "lib/signals.h"
 
 #define PSI_PERIOD_NS 1000000000ULL
 #define PSI_CPU_TARGET 0.9
 #define PSI_MEMORY_TARGET 0.4
 #define PSI_IO_TARGET 0.9
 #define APPLICATION_SIGNALS 64
+#define APPLICATION_SHOWN_NS 60000000000ULL /* after its time: with its age, for people to see that it stays out */
 
 enum { PSI_CPU, PSI_MEMORY, PSI_IO, PSI_COUNT };
 static const char *const psi_names[PSI_COUNT] = {"cpu", "memory", "io"};
@@ -38,7 +40,7 @@ struct psi {
 
 struct application {
 	struct signal_line line;
-	uint64_t until_ns;
+	uint64_t when_ns, until_ns;
 };
 
 struct pressure {
@@ -174,10 +176,11 @@ static void add(struct control_input *in, const char *name, double ratio, bool a
 		in->pressure[in->pressures++] = (struct control_pressure){.name = name, .ratio = ratio, .alarm = alarm};
 }
 
+static const char *const host_names[PSI_COUNT] = {"host-cpu", "host-memory", "host-io"};
+static const char *const cgroup_names[PSI_COUNT] = {"cgroup-cpu", "cgroup-memory", "cgroup-io"};
+
 void pressure_fill(struct service *svc, struct control_input *in)
 {
-	static const char *const host_names[PSI_COUNT] = {"host-cpu", "host-memory", "host-io"};
-	static const char *const cgroup_names[PSI_COUNT] = {"cgroup-cpu", "cgroup-memory", "cgroup-io"};
 	struct pressure *p = svc->daemon->pressure;
 
 	/* the application knows best: its signals first */
@@ -191,6 +194,30 @@ void pressure_fill(struct service *svc, struct control_input *in)
 		add(in, cgroup_names[i], p->cgroup_path[svc->id][0] ? p->cgroup[svc->id].share[i] / psi_targets[i] : -1,
 		    i != PSI_MEMORY);
 		add(in, host_names[i], p->host.share[i] / psi_targets[i], i != PSI_MEMORY);
+	}
+}
+
+static void share_place(const struct psi *psi, const char *const names[PSI_COUNT], uint64_t when_ns,
+			struct synhold_signals *set)
+{
+	for (int i = 0; i < PSI_COUNT; i++)
+		if (psi->known && psi->share[i] >= 0)
+			signals_add(set, names[i], SYNHOLD_UNIT_RATIO, psi->share[i], psi_targets[i], when_ns);
+}
+
+void pressure_share(const struct service *svc, struct synhold_signals *set, uint64_t now_ns)
+{
+	const struct pressure *p = svc->daemon->pressure;
+
+	share_place(&p->host, host_names, p->read_ns, set);
+	if (svc->listeners && p->cgroup_path[svc->id][0])
+		share_place(&p->cgroup[svc->id], cgroup_names, p->read_ns, set);
+	for (unsigned int i = 0; i < APPLICATION_SIGNALS; i++) {
+		const struct application *a = &p->application[i];
+
+		if (a->until_ns && a->until_ns + APPLICATION_SHOWN_NS > now_ns &&
+		    !strcmp(a->line.service, svc->policy.name))
+			signals_add(set, a->line.name, SYNHOLD_UNIT_COUNT, a->line.value, a->line.target, a->when_ns);
 	}
 }
 
@@ -224,7 +251,8 @@ static void on_datagram(evutil_socket_t fd, short what, void *ctx)
 		if (!place)
 			continue;
 		place->line = line;
-		place->until_ns = instance_now_ns() + line.for_ns;
+		place->when_ns = instance_now_ns();
+		place->until_ns = place->when_ns + line.for_ns;
 	}
 }
 

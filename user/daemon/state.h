@@ -14,6 +14,8 @@
 struct ring_buffer;
 struct evconnlistener;
 
+#define LISTENERS_KNOWN 16 /* whose sockets are told apart, of a service */
+
 struct service {
 	struct daemon *daemon;
 	uint32_t id;
@@ -30,17 +32,26 @@ struct service {
 	uint64_t refused_full;
 	unsigned int biting; /* reason that is being logged, + 1 */
 	int closed;
+	int looked;    /* at its listeners, at least once */
 	int suspended; /* the window */
 	int ramping;
 	uint64_t ramp_start_ns;
 	uint64_t overflows;           /* of the tally, at the last tick */
 	uint32_t drops, drops_before; /* at the listeners, summed, now and at the look before */
 	uint32_t inode_before;
+	uint32_t inode[LISTENERS_KNOWN], inode_known[LISTENERS_KNOWN]; /* now, and when last there was any; 0 ends */
 	int listeners_before, full_before;
 	int busy; /* something moved at the last tick */
 	int listeners;
 	uint32_t listener_inode; /* of one of them: whose process, whose cgroup */
 	uint32_t accept_queue, accept_queue_max;
+	uint64_t listeners_ns; /* when that was seen; 0 = never */
+	uint64_t filling_ns;   /* when the queue was last seen filling */
+	uint32_t syn_recv, syn_recv_counting;
+	uint64_t syn_recv_ns;    /* when it was counted; 0 = never */
+	uint64_t delay_ns;       /* when a delay to a first byte was last seen; 0 = never */
+	double settlements_pps;  /* over about a second */
+	uint64_t settlements_ns; /* when it was computed */
 };
 
 struct daemon {
@@ -57,7 +68,8 @@ struct daemon {
 	uint64_t woken_ns; /* the settlement that is being answered; 0 = none */
 	uint64_t admission_head;
 	unsigned int ticks;
-	uint64_t tick_ns;     /* the last one */
+	uint64_t tick_ns; /* the last one */
+	uint64_t tick_before_ns;
 	uint64_t grace_ns;    /* copies of SYNs were missed: nobody counts as gone before */
 	uint32_t generic[64]; /* ifindexes in generic mode */
 	unsigned int generic_count;
@@ -67,6 +79,7 @@ struct daemon {
 	int holds_down; /* some service has hold-down set */
 	struct pressure *pressure;
 	struct lists_view prefer;
+	uint64_t handshakes_ns; /* half-open handshakes are not counted before */
 	struct service service[SYNHOLD_SERVICES];
 };
 
@@ -89,8 +102,14 @@ void tick_load_policy(struct daemon *d, int first);
 
 /* listeners.c: who listens, and what follows when nobody does */
 void listeners_read(struct daemon *d, uint64_t now_ns);
+/* Counts half-open handshakes, as often as that costs little. */
+void listeners_count_handshakes(struct daemon *d, uint64_t now_ns);
 /* Whether SYNs are held because nothing listens. */
 int listeners_down(const struct service *svc, uint64_t now_ns);
+
+/* signals.c: what the controller goes by, where others can read it */
+void signals_count(struct service *svc, const struct control_input *in, double dt_ns);
+void signals_share(struct service *svc, uint64_t now_ns);
 
 /* pressure.c: load signals behind accept(): the kernel's (PSI) and the application's own */
 struct pressure;
@@ -101,6 +120,9 @@ void pressure_read(struct daemon *d, uint64_t now_ns);
 /* Puts the signals of a service into the controller's input; names stay valid until the next call of pressure_read().
  */
 void pressure_fill(struct service *svc, struct control_input *in);
+/* Adds what is known of them to a set of signals. */
+struct synhold_signals;
+void pressure_share(const struct service *svc, struct synhold_signals *set, uint64_t now_ns);
 
 /* follow.c: policy that moves with time */
 void follow_closed(struct service *svc, uint64_t now_ns);

@@ -19,6 +19,7 @@
 #define LISTENER_TICKS 5 /* socket diagnostics every half second, or each tick while something is held */
 #define BITE_NS 1000000000ULL
 #define PRUNE_TICKS 50
+#define SHARE_TICKS 3 /* signals for others to read */
 
 /* What the data plane has counted so far; left as it was when it cannot be read, so that nothing seems to have
  * happened. */
@@ -210,10 +211,13 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 	in.listen_overflows = d->inst->tally[svc->id].listen_overflows - svc->overflows;
 	svc->overflows = d->inst->tally[svc->id].listen_overflows;
 	pressure_fill(svc, &in);
+	signals_count(svc, &in, (double)(now_ns - d->tick_before_ns));
 	if (!control_tick(&svc->control, &in, &out)) {
 		publish_control(svc, &out);
 		follow_ramp(svc, now_ns);
 	}
+	if ((d->ticks + svc->id) % SHARE_TICKS == 0)
+		signals_share(svc, now_ns);
 	watch_limits(svc, &svc->count, &was, now_ns);
 	watch_blindness(svc);
 	follow_closed(svc, now_ns);
@@ -266,6 +270,8 @@ void tick_load_policy(struct daemon *d, int first)
 			memset(&svc->count, 0, sizeof(svc->count));
 			read_counts(svc);
 			svc->biting = 0;
+			svc->looked = 0;
+			memset(svc->inode_known, 0, sizeof(svc->inode_known));
 			svc->overflows = inst->tally[id].listen_overflows;
 			inst->runtime[id].limiting_since_ns = 0;
 		} else {
@@ -302,6 +308,7 @@ void tick_run(struct daemon *d)
 			 (double)(now_ns - d->tick_ns) / 1e9);
 		service_grace(d, now_ns);
 	}
+	d->tick_before_ns = d->tick_ns ? d->tick_ns : now_ns - CONTROL_TICK_NS;
 	d->tick_ns = now_ns;
 	if (!still_attached(d)) {
 		log_line(LOG_LEVEL_INFO, "instance '%s' has been detached", d->inst->name);
@@ -317,8 +324,9 @@ void tick_run(struct daemon *d)
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
 		held += d->service[i].queue ? holdq_counters(d->service[i].queue)->held : 0;
 	if (held || d->holds_down || d->inst->global->admission_head != d->admission_head ||
-	    d->ticks % LISTENER_TICKS == 0)
+	    d->ticks % LISTENER_TICKS == 0 || d->ticks == 1)
 		listeners_read(d, now_ns);
+	listeners_count_handshakes(d, now_ns);
 	if (!held && d->ticks % PRUNE_TICKS == 0 && lists_have_ended(d->inst, now_ns) && !instance_trylock(d->inst)) {
 		lists_sweep(d->inst);
 		instance_unlock(d->inst);

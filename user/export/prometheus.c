@@ -5,17 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "export/prometheus_parts.h"
 #include "lib/version.h"
 
-struct page {
-	FILE *out;
-	const struct snapshot *snap;
-	char shield[2 * SYNHOLD_NAME_LEN];
-};
-
 /* Label values: \, " and line ends are escaped. */
-static char *escape(const char *text, char *buf, size_t size)
+char *page_escape(const char *text, char *buf, size_t size)
 {
 	size_t used = 0;
 
@@ -28,20 +22,20 @@ static char *escape(const char *text, char *buf, size_t size)
 	return buf;
 }
 
-static void family(const struct page *page, const char *name, const char *type, const char *help)
+void page_family(const struct page *page, const char *name, const char *type, const char *help)
 {
 	fprintf(page->out, "# HELP synhold_%s %s\n# TYPE synhold_%s %s\n", name, help, name, type);
 }
 
 /* One sample of the instance; labels: more of them, or "". */
-static void sample(const struct page *page, const char *name, const char *labels, double value)
+void page_sample(const struct page *page, const char *name, const char *labels, double value)
 {
 	fprintf(page->out, "synhold_%s{shield=\"%s\"%s%s} %.15g\n", name, page->shield, *labels ? "," : "", labels,
 		value);
 }
 
-static void service_sample(const struct page *page, const char *name, const struct snapshot_service *svc,
-			   const char *more, uint64_t value)
+void page_service(const struct page *page, const char *name, const struct snapshot_service *svc, const char *more,
+		  uint64_t value)
 {
 	fprintf(page->out, "synhold_%s{shield=\"%s\",service=\"%s\"%s} %" PRIu64 "\n", name, page->shield,
 		svc->policy.name, more, value);
@@ -51,9 +45,9 @@ static void service_sample(const struct page *page, const char *name, const stru
 static void per_service(const struct page *page, const char *name, const char *type, const char *help,
 			uint64_t (*value)(const struct snapshot_service *svc))
 {
-	family(page, name, type, help);
+	page_family(page, name, type, help);
 	for (unsigned int i = 0; i < page->snap->service_count; i++)
-		service_sample(page, name, &page->snap->service[i], "", value(&page->snap->service[i]));
+		page_service(page, name, &page->snap->service[i], "", value(&page->snap->service[i]));
 }
 
 /* A counter with one number a service and word of a list of abi.h. */
@@ -62,11 +56,11 @@ static void per_word(const struct page *page, const char *name, const char *help
 {
 	char more[96];
 
-	family(page, name, "counter", help);
+	page_family(page, name, "counter", help);
 	for (unsigned int i = 0; i < page->snap->service_count; i++)
 		for (unsigned int j = 0; j < count; j++) {
 			snprintf(more, sizeof(more), ",%s=\"%s\"", label, word(j));
-			service_sample(page, name, &page->snap->service[i], more, values(&page->snap->service[i])[j]);
+			page_service(page, name, &page->snap->service[i], more, values(&page->snap->service[i])[j]);
 		}
 }
 
@@ -142,12 +136,12 @@ static void histogram(const struct page *page, const char *name, const struct sn
 			snprintf(more, sizeof(more), ",le=\"+Inf\"");
 		else
 			snprintf(more, sizeof(more), ",le=\"%.9g\"", snapshot_bucket_bound(i));
-		service_sample(page, full, svc, more, below);
+		page_service(page, full, svc, more, below);
 	}
 	fprintf(page->out, "synhold_%s_sum{shield=\"%s\",service=\"%s\"} %.9f\n", name, page->shield, svc->policy.name,
 		(double)sum_ns / 1e9);
 	snprintf(full, sizeof(full), "%s_count", name);
-	service_sample(page, full, svc, "", below);
+	page_service(page, full, svc, "", below);
 }
 
 static void instance_families(const struct page *page)
@@ -155,28 +149,28 @@ static void instance_families(const struct page *page)
 	const struct snapshot *snap = page->snap;
 	char labels[128], name[64];
 
-	family(page, "build_info", "gauge", "The version that reports.");
-	snprintf(labels, sizeof(labels), "version=\"%s\"", escape(SYNHOLD_VERSION, name, sizeof(name)));
-	sample(page, "build_info", labels, 1);
-	family(page, "daemon_up", "gauge",
-	       "Whether a daemon's heartbeat is fresh; without one, the fallback of each service holds.");
-	sample(page, "daemon_up", "", snap->daemon_alive != 0);
+	page_family(page, "build_info", "gauge", "The version that reports.");
+	snprintf(labels, sizeof(labels), "version=\"%s\"", page_escape(SYNHOLD_VERSION, name, sizeof(name)));
+	page_sample(page, "build_info", labels, 1);
+	page_family(page, "daemon_up", "gauge",
+		    "Whether a daemon's heartbeat is fresh; without one, the fallback of each service holds.");
+	page_sample(page, "daemon_up", "", snap->daemon_alive != 0);
 	if (snap->heartbeat_age_seconds >= 0) {
-		family(page, "heartbeat_age_seconds", "gauge", "Time since the daemon's last heartbeat.");
-		sample(page, "heartbeat_age_seconds", "", snap->heartbeat_age_seconds);
+		page_family(page, "heartbeat_age_seconds", "gauge", "Time since the daemon's last heartbeat.");
+		page_sample(page, "heartbeat_age_seconds", "", snap->heartbeat_age_seconds);
 	}
-	family(page, "interface_attached", "gauge",
-	       "1 while the shield sits on the interface, 0 when the interface is gone.");
+	page_family(page, "interface_attached", "gauge",
+		    "1 while the shield sits on the interface, 0 when the interface is gone.");
 	for (unsigned int i = 0; i < snap->interface_count; i++) {
 		snprintf(labels, sizeof(labels), "interface=\"%s\",mode=\"%s\"",
-			 escape(snap->interface[i].name, name, sizeof(name)),
+			 page_escape(snap->interface[i].name, name, sizeof(name)),
 			 snap->interface[i].generic ? "generic" : "native");
-		sample(page, "interface_attached", labels, snap->interface[i].present != 0);
+		page_sample(page, "interface_attached", labels, snap->interface[i].present != 0);
 	}
-	family(page, "unparsed_total", "counter", "Frames that could not be read, which pass unjudged.");
+	page_family(page, "unparsed_total", "counter", "Frames that could not be read, which pass unjudged.");
 	for (unsigned int i = 0; i < SYNHOLD_UNPARSED_COUNT && snap->attached; i++) {
 		snprintf(labels, sizeof(labels), "reason=\"%s\"", snapshot_unparsed_name(i));
-		sample(page, "unparsed_total", labels, (double)snap->unparsed[i]);
+		page_sample(page, "unparsed_total", labels, (double)snap->unparsed[i]);
 	}
 }
 
@@ -198,18 +192,18 @@ static void map_families(const struct page *page)
 	for (int capacity = 0; capacity <= 1; capacity++) {
 		const char *name = capacity ? "map_capacity" : "map_entries";
 
-		family(page, name, "gauge", capacity ? "Entries the map takes." : "Entries in the map.");
+		page_family(page, name, "gauge", capacity ? "Entries the map takes." : "Entries in the map.");
 		for (size_t i = 0; i < sizeof(maps) / sizeof(*maps) && snap->attached; i++) {
 			snprintf(labels, sizeof(labels), "map=\"%s\"", maps[i].name);
-			sample(page, name, labels, capacity ? maps[i].capacity : (double)maps[i].entries);
+			page_sample(page, name, labels, capacity ? maps[i].capacity : (double)maps[i].entries);
 		}
 	}
 }
 
 static void limiting_since(const struct page *page, double now_s)
 {
-	family(page, "limiting_since_timestamp_seconds", "gauge",
-	       "When the service began to be limited; 0 while it is not.");
+	page_family(page, "limiting_since_timestamp_seconds", "gauge",
+		    "When the service began to be limited; 0 while it is not.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 		uint64_t since = svc->runtime.limiting_since_ns;
@@ -224,10 +218,11 @@ static void limiting_since(const struct page *page, double now_s)
 /* Only services that have one: no window is no number. */
 static void windows(const struct page *page)
 {
-	family(page, "window", "gauge", "Handshakes that may be in flight at once; absent while there is no window.");
+	page_family(page, "window", "gauge",
+		    "Handshakes that may be in flight at once; absent while there is no window.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++)
 		if (page->snap->service[i].window)
-			service_sample(page, "window", &page->snap->service[i], "", page->snap->service[i].window);
+			page_service(page, "window", &page->snap->service[i], "", page->snap->service[i].window);
 }
 
 static uint64_t listen_overflows(const struct snapshot_service *svc)
@@ -235,43 +230,12 @@ static uint64_t listen_overflows(const struct snapshot_service *svc)
 	return svc->tally.listen_overflows;
 }
 
-static void pressures(const struct page *page)
-{
-	static const char *const resources[] = {"cpu", "memory", "io"};
-	char label[32];
-
-	family(page, "pressure_ratio", "gauge",
-	       "Share of the last second that something waited for the resource (PSI, some).");
-	for (int i = 0; i < 3; i++) {
-		snprintf(label, sizeof(label), "resource=\"%s\"", resources[i]);
-		if (page->snap->pressure[i] >= 0)
-			sample(page, "pressure_ratio", label, page->snap->pressure[i]);
-	}
-}
-
-static void accept_queues(const struct page *page)
-{
-	for (int limit = 0; limit <= 1; limit++) {
-		const char *name = limit ? "accept_queue_limit" : "accept_queue_length";
-
-		family(page, name, "gauge",
-		       limit ? "What the listeners' accept queues take." :
-			       "Connections that wait to be accepted, summed over the service's listeners.");
-		for (unsigned int i = 0; i < page->snap->service_count; i++) {
-			const struct snapshot_service *svc = &page->snap->service[i];
-
-			if (svc->listeners > 0)
-				service_sample(page, name, svc, "", limit ? svc->accept_queue_max : svc->accept_queue);
-		}
-	}
-}
-
 static void window_changes(const struct page *page)
 {
 	char more[96];
 
-	family(page, "window_changes_total", "counter",
-	       "Changes of the window by the controller, by the signal that led to them.");
+	page_family(page, "window_changes_total", "counter",
+		    "Changes of the window by the controller, by the signal that led to them.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct synhold_tally *tally = &page->snap->service[i].tally;
 
@@ -279,22 +243,22 @@ static void window_changes(const struct page *page)
 			for (int up = 1; up >= 0; up--) {
 				snprintf(more, sizeof(more), ",direction=\"%s\",signal=\"%s\"", up ? "up" : "down",
 					 export_signal_name(j));
-				service_sample(page, "window_changes_total", &page->snap->service[i], more,
-					       up ? tally->window_up[j] : tally->window_down[j]);
+				page_service(page, "window_changes_total", &page->snap->service[i], more,
+					     up ? tally->window_up[j] : tally->window_down[j]);
 			}
 	}
 }
 
 static void histograms(const struct page *page)
 {
-	family(page, "hold_seconds", "histogram", "Time that released SYNs were held.");
+	page_family(page, "hold_seconds", "histogram", "Time that released SYNs were held.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 
 		histogram(page, "hold_seconds", svc, svc->tally.wait, svc->tally.wait_sum_ns);
 	}
-	family(page, "first_byte_seconds", "histogram",
-	       "From the admission of a SYN to the server's first payload byte.");
+	page_family(page, "first_byte_seconds", "histogram",
+		    "From the admission of a SYN to the server's first payload byte.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 
@@ -315,7 +279,7 @@ int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
 {
 	struct page page = {.out = out, .snap = snap};
 
-	escape(snap->instance, page.shield, sizeof(page.shield));
+	page_escape(snap->instance, page.shield, sizeof(page.shield));
 	instance_families(&page);
 	map_families(&page);
 	per_word(&page, "syn_total",
@@ -339,10 +303,9 @@ int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
 		    "1 while the window is out of force because no settlement can be seen.", suspended);
 	per_word(&page, "handshakes_total", "Handshakes by how they ended.", "outcome", SYNHOLD_OUTCOME_COUNT,
 		 snapshot_outcome_name, outcomes);
-	accept_queues(&page);
 	per_service(&page, "listen_overflows_total", "counter",
 		    "SYNs and handshakes that the service's listeners could not queue.", listen_overflows);
-	pressures(&page);
+	page_signals(&page);
 	window_changes(&page);
 	histograms(&page);
 	return ferror(out) ? -EIO : 0;

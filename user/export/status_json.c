@@ -5,6 +5,7 @@
 #include "export/export.h"
 #include "lib/keys.h"
 #include "lib/ramp.h"
+#include "lib/signals.h"
 #include "lib/version.h"
 
 typedef const char *(*name_fn)(unsigned int index);
@@ -24,11 +25,16 @@ static json_t *number_or_null(uint64_t value)
 }
 
 /* Seconds, to six digits: more would be a precision that no bucket has. */
+static double rounded(double seconds)
+{
+	return (double)(int64_t)(seconds * 1e6 + 0.5) / 1e6;
+}
+
 static json_t *quantile(const __u64 *histogram, double q)
 {
 	double seconds = snapshot_quantile((const uint64_t *)histogram, q);
 
-	return seconds < 0 ? json_null() : json_real((double)(int64_t)(seconds * 1e6 + 0.5) / 1e6);
+	return seconds < 0 ? json_null() : json_real(rounded(seconds));
 }
 
 static json_t *quantiles(const __u64 *histogram)
@@ -122,6 +128,23 @@ static json_t *ramp_json(const struct snapshot *snap, const struct snapshot_serv
 			 pol->ramp_paused_ns != 0, "stopped", svc->runtime.ramp_stopped_ns != 0);
 }
 
+static json_t *signals_json(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < SYNHOLD_SIGNALS && svc->signals.signal[i].name[0]; i++) {
+		const struct synhold_signal *signal = &svc->signals.signal[i];
+
+		json_array_append_new(array,
+				      json_pack("{s:s,s:f,s:s,s:o,s:f}", "name", signal->name, "value",
+						signals_value(signal), "unit", signals_unit_name(signal->unit),
+						"target",
+						signal->target_micro ? json_real(signals_target(signal)) : json_null(),
+						"age_seconds", rounded(signals_age(signal, snap->now_ns))));
+	}
+	return array;
+}
+
 static json_t *service_json(const struct snapshot *snap, const struct snapshot_service *svc)
 {
 	const struct synhold_policy *pol = &svc->policy;
@@ -154,6 +177,8 @@ static json_t *service_json(const struct snapshot *snap, const struct snapshot_s
 			    svc->listeners > 0 ? json_pack("{s:I,s:I}", "length", (json_int_t)svc->accept_queue, "max",
 							   (json_int_t)svc->accept_queue_max) :
 						 json_null());
+	json_object_set_new(object, "rate_ceiling", number_or_null(snapshot_ceiling_pps(svc)));
+	json_object_set_new(object, "signals", signals_json(snap, svc));
 	return object;
 }
 

@@ -97,6 +97,7 @@ static void reset_reused(struct instance *inst, const struct model *model)
 			memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
 			memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
 			memset(&inst->runtime[id], 0, sizeof(inst->runtime[id]));
+			memset(&inst->signals[id], 0, sizeof(inst->signals[id]));
 			memset(tally, 0, sizeof(*tally));
 		}
 		memcpy(tally->owner, name, sizeof(tally->owner));

@@ -132,6 +132,8 @@ int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 		goto out;
 	}
 	deploy->skel->rodata_hold->hold_supported = (uint32_t)hold;
+	deploy->skel->rodata_accept->accept_supported =
+		libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_skc_to_tcp_sock, NULL) == 1;
 	if (!hold) {
 		bpf_map__set_max_entries(deploy->skel->maps.held, INSTANCE_RING_NONE_BYTES);
 		bpf_program__set_autoload(deploy->skel->progs.synhold_release, false);

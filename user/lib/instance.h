@@ -25,7 +25,7 @@
 /* clang-format off */
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
-	X(LISTS, lists) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally)      \
+	X(LISTS, lists) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally) X(SIGNALS, signals) \
 	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(QUIESCE, quiesce)
@@ -47,6 +47,7 @@ struct instance {
 	struct synhold_runtime *runtime;
 	struct synhold_daemon *daemon;
 	struct synhold_tally *tally;
+	struct synhold_signals *signals;
 	struct synhold_release_io *release_io;
 	struct synhold_gate *gates, *owed;
 	struct synhold_global *global;

@@ -12,6 +12,7 @@
 #include "lib/inforce.h"
 #include "lib/lists.h"
 #include "lib/ramp.h"
+#include "lib/signals.h"
 #include "lib/sockets.h"
 
 #define TEXT(e, t) t,
@@ -52,6 +53,13 @@ const char *snapshot_unparsed_name(unsigned int unparsed)
 const char *snapshot_state_name(enum snapshot_state state)
 {
 	return NAME_OF(state_names, state);
+}
+
+uint64_t snapshot_ceiling_pps(const struct snapshot_service *svc)
+{
+	uint64_t interval_ns = svc->runtime.ceiling_interval_ns;
+
+	return interval_ns ? (1000000000ULL + interval_ns / 2) / interval_ns : 0;
 }
 
 double snapshot_bucket_bound(unsigned int bucket)
@@ -148,6 +156,7 @@ static int take_service(const struct instance *inst, struct snapshot *snap, stru
 	svc->specs = inst->specs[bank * SYNHOLD_SERVICES + id];
 	svc->runtime = inst->runtime[id];
 	svc->tally = inst->tally[id];
+	signals_read(&inst->signals[id], &svc->signals);
 	svc->inflight = __atomic_load_n(&gate->inflight, __ATOMIC_RELAXED);
 	if (svc->inflight < 0)
 		svc->inflight = 0; /* a slot between its two words */

@@ -25,6 +25,7 @@ struct snapshot_service {
 	struct synhold_counters count; /* summed over CPUs */
 	struct synhold_delays delays;  /* summed over CPUs */
 	struct synhold_tally tally;
+	struct synhold_signals signals; /* each with its age; see lib/signals.h */
 	int64_t inflight;
 	uint32_t window; /* in force; 0 = none */
 	int suspended;   /* the window, because settlements cannot be seen */
@@ -63,6 +64,8 @@ void snapshot_free(struct snapshot *snap);
 const struct snapshot_service *snapshot_find(const struct snapshot *snap, const char *name);
 
 const char *snapshot_state_name(enum snapshot_state state);
+/* The ceiling that pressure has set on the rate of the service, per second; 0: none. */
+uint64_t snapshot_ceiling_pps(const struct snapshot_service *svc);
 
 /* Quantile (0..1) of a histogram of abi.h, seconds; < 0 when it is empty. */
 double snapshot_quantile(const uint64_t histogram[SYNHOLD_HIST_BUCKETS], double q);

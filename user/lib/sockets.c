@@ -12,6 +12,7 @@
 #include <synhold/addr.h>
 
 struct dump {
+	uint32_t states; /* 1 << TCP_LISTEN or TCP_SYN_RECV */
 	void (*fn)(void *ctx, const struct sockets_listener *listener);
 	void *ctx;
 };
@@ -32,7 +33,7 @@ static int on_message(const struct nlmsghdr *nlh, void *data)
 	struct sockets_listener listener = {0};
 	struct dump *dump = data;
 
-	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*diag) || diag->idiag_state != TCP_LISTEN)
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*diag) || !(dump->states >> diag->idiag_state & 1))
 		return MNL_CB_OK;
 	if (diag->idiag_family == AF_INET && diag->id.idiag_src[0]) {
 		synhold_addr_map(diag->id.idiag_src[0], listener.addr);
@@ -40,6 +41,10 @@ static int on_message(const struct nlmsghdr *nlh, void *data)
 		memcpy(listener.addr, diag->id.idiag_src, 16);
 	}
 	listener.port = ntohs(diag->id.idiag_sport);
+	if (diag->idiag_state != TCP_LISTEN) {
+		dump->fn(dump->ctx, &listener);
+		return MNL_CB_OK;
+	}
 	listener.queue = diag->idiag_rqueue;
 	listener.limit = diag->idiag_wqueue;
 	listener.inode = diag->idiag_inode;
@@ -63,8 +68,8 @@ static int dump_family(struct mnl_socket *nl, uint8_t family, struct dump *dump)
 	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = family;
 	req->sdiag_protocol = IPPROTO_TCP;
-	req->idiag_states = 1U << TCP_LISTEN;
-	req->idiag_ext = 1U << (INET_DIAG_SKMEMINFO - 1);
+	req->idiag_states = dump->states;
+	req->idiag_ext = dump->states & 1U << TCP_LISTEN ? 1U << (INET_DIAG_SKMEMINFO - 1) : 0;
 	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
 		return -errno;
 	while ((n = mnl_socket_recvfrom(nl, buf, sizeof(buf))) > 0) {
@@ -75,19 +80,32 @@ static int dump_family(struct mnl_socket *nl, uint8_t family, struct dump *dump)
 	return -errno;
 }
 
-int sockets_listeners(void (*fn)(void *ctx, const struct sockets_listener *listener), void *ctx)
+static int dump_all(struct dump *dump)
 {
 	struct mnl_socket *nl = mnl_socket_open2(NETLINK_SOCK_DIAG, SOCK_CLOEXEC);
-	struct dump dump = {fn, ctx};
 	int ret;
 
 	if (!nl)
 		return -errno;
-	ret = mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) ? -errno : dump_family(nl, AF_INET, &dump);
+	ret = mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) ? -errno : dump_family(nl, AF_INET, dump);
 	if (!ret)
-		ret = dump_family(nl, AF_INET6, &dump);
+		ret = dump_family(nl, AF_INET6, dump);
 	mnl_socket_close(nl);
 	return ret;
+}
+
+int sockets_listeners(void (*fn)(void *ctx, const struct sockets_listener *listener), void *ctx)
+{
+	struct dump dump = {.states = 1U << TCP_LISTEN, .fn = fn, .ctx = ctx};
+
+	return dump_all(&dump);
+}
+
+int sockets_handshakes(void (*fn)(void *ctx, const struct sockets_listener *local), void *ctx)
+{
+	struct dump dump = {.states = 1U << TCP_SYN_RECV, .fn = fn, .ctx = ctx};
+
+	return dump_all(&dump);
 }
 
 static int covers(const struct synhold_spec *spec, const uint8_t addr[16])

@@ -20,6 +20,12 @@ struct sockets_listener {
 /* Calls fn for every TCP listener, IPv4 and IPv6, members of a SO_REUSEPORT group one by one. 0 or -errno. */
 int sockets_listeners(void (*fn)(void *ctx, const struct sockets_listener *listener), void *ctx);
 
+/*
+ * Calls fn for every handshake that waits for its last ACK (SYN-RECV); addr and port are the local ones, the rest is 0.
+ * The kernel walks its whole table of connections for this: not for every tick. 0 or -errno.
+ */
+int sockets_handshakes(void (*fn)(void *ctx, const struct sockets_listener *local), void *ctx);
+
 /* Whether connections to one of the specifications can end at this listener. */
 int sockets_serves(const struct sockets_listener *listener, const struct synhold_specs *specs);
 
