@@ -140,7 +140,7 @@ test-e2e:
 	$(SUDO) env BUILD=$(BUILD) tests/run.sh e2e
 
 unit-binaries: $(UNIT)
-prog-binaries: $(PROG) $(OBJECTS)
+prog-binaries: $(PROG) $(OBJECTS) $(BUILD)/tests/fuzz/parse.bpf.o
 e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES)
 
 # what the Node.js server and its clients of the tests need, exactly as the lock file has it
@@ -158,6 +158,11 @@ compile-flags: $(SKEL)
 
 bpf-compile-flags:
 	@printf '%s\n' $(BPF_CFLAGS)
+
+$(BUILD)/tests/fuzz/parse.bpf.o: tests/fuzz/parse.bpf.c tests/fuzz/parse_answer.h bpf/parse.h bpf/compat.h include/synhold/abi.h
+	@mkdir -p $(@D)
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) -I. -c $< -o $@
 
 $(BUILD)/bench/bench.bpf.o: tests/bench/bench.bpf.c
 	@mkdir -p $(@D)

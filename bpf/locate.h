@@ -46,6 +46,15 @@ static __always_inline int daemon_alive(__u64 now)
 	return self && self->heartbeat_ns && now < self->heartbeat_ns + SYNHOLD_HEARTBEAT_STALE_NS;
 }
 
+/* Whether the daemon wants to know which handshakes are completed. */
+static __always_inline int acks_watched(void)
+{
+	__u32 zero = 0;
+	struct synhold_daemon *self = bpf_map_lookup_elem(&daemon, &zero);
+
+	return self && *(volatile const __u32 *)&self->watch_acks;
+}
+
 static __always_inline int bypassed(const struct synhold_control *ctl, __u64 now)
 {
 	__u64 until = *(volatile const __u64 *)&ctl->bypass_until_ns;

@@ -71,6 +71,7 @@ MAP_ARRAY(runtime, struct synhold_runtime, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(daemon, struct synhold_daemon, 1, BPF_F_MMAPABLE);
 MAP_ARRAY(tally, struct synhold_tally, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(signals, struct synhold_signals, SYNHOLD_SERVICES, BPF_F_MMAPABLE); /* not read here */
+MAP_ARRAY(capped, struct synhold_offender_set, SYNHOLD_OFFENDER_SETS, BPF_F_MMAPABLE);
 MAP_ARRAY(release_io, struct synhold_release_io, 1, BPF_F_MMAPABLE);
 
 /* state and counters: written by the programs here */
@@ -78,9 +79,11 @@ MAP_ARRAY(gates, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(owed, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(global, struct synhold_global, 1, BPF_F_MMAPABLE);
 MAP_ARRAY(sources, struct synhold_source_set, SYNHOLD_SOURCE_SETS, 0);
+MAP_ARRAY(proofs, struct synhold_proof_set, SYNHOLD_PROOF_SETS, 0);
 MAP_ARRAY(admissions, struct synhold_admission, SYNHOLD_ADMISSIONS, 0);
 MAP_PERCPU(counters, struct synhold_counters, SYNHOLD_SERVICES);
 MAP_PERCPU(delays, struct synhold_delays, SYNHOLD_SERVICES);
+MAP_PERCPU(offenders, struct synhold_offender_set, SYNHOLD_OFFENDER_SETS);
 MAP_PERCPU(unparsed, __u64, SYNHOLD_UNPARSED_COUNT);
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -96,6 +99,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 << 10);
 } wake SEC(".maps");
+
+/* events: asked for by a reader */
+MAP_ARRAY(tap, struct synhold_tap, 1, BPF_F_MMAPABLE);
+MAP_PERCPU(tap_state, struct synhold_tap_state, 1);
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} events SEC(".maps");
 
 /* An update of this map makes the kernel wait until no program runs that read what was there before: a grace period on
  * demand. */

@@ -23,11 +23,28 @@ static __always_inline __u32 delay_bucket(__u64 ns)
 	return 1 + (shift - SYNHOLD_HIST_MIN_SHIFT) * 4 + ((ns >> (shift - 2)) & 3);
 }
 
+/* Whether some service settles by more than the first byte: then small segments have to be followed for longer. */
+static __always_inline int settle_counts_bytes(void)
+{
+	struct synhold_global_policy *all;
+	struct synhold_control *ctl;
+	__u32 zero = 0, bank;
+	__u64 now = 0;
+
+	ctl = bpf_map_lookup_elem(&control, &zero);
+	if (!ctl)
+		return 0;
+	bank = bank_of(ctl, &now);
+	all = bpf_map_lookup_elem(&globals, &bank);
+	return all && all->settle_bytes_most > 1;
+}
+
 /* payload: it sent data, and not only an end. */
 static __always_inline void settle(const struct synhold_tuple *tuple, const struct synhold_mark *mark, __u32 srtt_us,
 				   __u32 payload)
 {
 	__u32 service = mark->service, epoch = mark->epoch, left = mark->left, bucket;
+	__u32 heard = mark->flags & SYNHOLD_MARK_HEARD;
 	__u64 since = mark->since_ns, now, delay, rtt = srtt_us * 1000ULL;
 	struct synhold_gate *gate = left == SYNHOLD_LEFT_OWED ? bpf_map_lookup_elem(&owed, &service) :
 								bpf_map_lookup_elem(&gates, &service);
@@ -41,6 +58,8 @@ static __always_inline void settle(const struct synhold_tuple *tuple, const stru
 	ended = slots_end(tuple, gate, epoch);
 	if (ended < 0)
 		return;
+	if (!heard)
+		count->heard++;
 	now = bpf_ktime_get_ns();
 	/* an end that answers the client's own, however late, says nothing of how quick the server is */
 	if (left && !payload) {
@@ -79,7 +98,7 @@ struct sent_segment {
 	__u32 seq;     /* host order */
 	__u32 payload; /* bytes */
 	__u32 srtt_us; /* 0 = unknown */
-	__u32 closes;  /* FIN or RST */
+	__u32 flags;   /* PARSE_FIN ... */
 };
 COMPAT_DEFINE_ROOM(segment_room, struct sent_segment);
 
@@ -89,7 +108,7 @@ COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 	struct synhold_policy *pol;
 	struct synhold_gate *gate;
 	struct synhold_mark *mark;
-	__u32 zero = 0, bank, service, index;
+	__u32 zero = 0, bank, service, index, closes;
 	__u64 now = 0;
 
 	ctl = bpf_map_lookup_elem(&control, &zero);
@@ -104,14 +123,22 @@ COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 		return 0;
 	if (!gate->egress_seen)
 		gate->egress_seen = 1;
-	if (!seg->payload && !seg->closes)
+	closes = seg->flags & (PARSE_FIN | PARSE_RST);
+	if (!seg->payload && !closes && !(seg->flags & PARSE_SYN && acks_watched()))
 		return 0;
 	mark = bpf_map_lookup_elem(&marks, &seg->tuple);
 	if (!mark || mark->state != SYNHOLD_MARK_INFLIGHT)
 		return 0;
+	if (seg->flags & PARSE_SYN) { /* what a client that is there will acknowledge */
+		seg->seq++;
+		mark->server_seq = seg->seq;
+		mark->flags |= SYNHOLD_MARK_SEQ_KNOWN;
+		if (!seg->payload && !closes)
+			return 0;
+	}
 	index = bank * SYNHOLD_SERVICES + service;
 	pol = bpf_map_lookup_elem(&policy, &index);
-	if (!seg->closes && pol && pol->settle_bytes > 1) {
+	if (!closes && pol && pol->settle_bytes > 1) {
 		if (!(mark->flags & SYNHOLD_MARK_SEQ_KNOWN)) {
 			mark->server_seq = seg->seq;
 			mark->flags |= SYNHOLD_MARK_SEQ_KNOWN;

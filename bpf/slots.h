@@ -8,6 +8,12 @@
 
 #define SLOTS_KNOWN 0x100 /* flag of slots_start(): the tuple has a mark */
 
+/* Whose handshake: the tuple and the sequence number of its SYN. */
+struct slots_syn {
+	struct synhold_tuple tuple;
+	__u32 isn; /* host order */
+};
+
 static __always_inline struct synhold_counters *slots_counters(__u32 service)
 {
 	return bpf_map_lookup_elem(&counters, &service);
@@ -155,7 +161,7 @@ __noinline int slots_forget(__u64 now)
  * the tuple has a mark already (held, or long expired). Returns 0; -1 when the window is full; 1 when another CPU was
  * first with the same tuple (then nothing is charged).
  */
-COMPAT_GLOBAL int slots_start(const struct synhold_tuple *tuple, __u32 service, __u64 now, __u32 window, __u32 flags)
+COMPAT_GLOBAL int slots_start(const struct slots_syn *syn, __u32 service, __u64 now, __u32 window, __u32 flags)
 {
 	struct synhold_gate *gate = bpf_map_lookup_elem(&gates, &service);
 	struct synhold_counters *count = slots_counters(service);
@@ -170,8 +176,9 @@ COMPAT_GLOBAL int slots_start(const struct synhold_tuple *tuple, __u32 service, 
 	struct synhold_gate *beside = bpf_map_lookup_elem(&owed, &service);
 	__u32 expired = 0;
 
-	if (!tuple || !gate || !count || !beside)
+	if (!syn || !gate || !count || !beside)
 		return 1;
+	fresh.isn = syn->isn;
 	if (window) {
 		__s64 inside = *(volatile __s64 *)&beside->inflight;
 
@@ -183,7 +190,7 @@ COMPAT_GLOBAL int slots_start(const struct synhold_tuple *tuple, __u32 service, 
 		return -1;
 	if (expired)
 		slots_expired(gate, count, expired);
-	if (bpf_map_update_elem(&marks, tuple, &fresh, flags & SLOTS_KNOWN ? BPF_ANY : BPF_NOEXIST) ==
+	if (bpf_map_update_elem(&marks, &syn->tuple, &fresh, flags & SLOTS_KNOWN ? BPF_ANY : BPF_NOEXIST) ==
 	    -17 /* EEXIST */) {
 		if (!gate_end(gate, fresh.epoch))
 			count->started++; /* others never let us take it back: it will be counted as expired */
@@ -191,7 +198,7 @@ COMPAT_GLOBAL int slots_start(const struct synhold_tuple *tuple, __u32 service, 
 	}
 	/* any other failure leaves a slot without a mark: it ends with its bucket */
 	count->started++;
-	slots_log(tuple, now);
+	slots_log(&syn->tuple, now);
 	return 0;
 }
 

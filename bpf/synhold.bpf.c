@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 
+#include "event.h"
 #include "judge.h"
 #include "left.h"
 #include "locate.h"
@@ -43,22 +44,22 @@ int synhold_shield(struct xdp_md *ctx)
 			++*count;
 		return XDP_PASS;
 	}
-	if (!(pkt.flags & (PARSE_SYN | PARSE_RST | PARSE_FIN)) ||
-	    (pkt.flags & (PARSE_SYN | PARSE_ACK)) == (PARSE_SYN | PARSE_ACK))
+	if ((pkt.flags & (PARSE_SYN | PARSE_ACK)) == (PARSE_SYN | PARSE_ACK))
+		return XDP_PASS;
+	if (!(pkt.flags & (PARSE_SYN | PARSE_RST | PARSE_FIN)) && !acks_watched())
 		return XDP_PASS;
 	rq = COMPAT_ROOM(request_room, &here);
 	if (!rq)
 		return XDP_PASS;
-	if (!(pkt.flags & PARSE_SYN)) { /* RST or FIN: the mark itself says whether the port is ours */
-		parse_tuple(&pkt, 0, &rq->tuple);
-		client_left(&rq->tuple, pkt.flags & PARSE_RST);
-		return XDP_PASS;
-	}
 	__builtin_memset(rq, 0, sizeof(*rq));
 	parse_tuple(&pkt, 0, &rq->tuple);
+	rq->seq = bpf_ntohl(pkt.tcp->seq);
+	if (!(pkt.flags & PARSE_SYN)) { /* the mark itself says whether the port is ours */
+		client_sent(&rq->syn, pkt.flags, bpf_ntohl(pkt.tcp->ack_seq));
+		return XDP_PASS;
+	}
 	BENCH_VARY_SOURCE(rq->tuple.saddr);
 	rq->segment = pkt.ip_payload;
-	rq->seq = bpf_ntohl(pkt.tcp->seq);
 	rq->check = pkt.tcp->check;
 	rq->tcp_header = pkt.tcp->doff * 4;
 	rq->tcp_flags = pkt.flags;
@@ -66,7 +67,9 @@ int synhold_shield(struct xdp_md *ctx)
 	rq->l4_offset = (__u8)((long)pkt.tcp - (long)data);
 	rq->ipv6 = pkt.ipv6;
 	rq->fragment = pkt.fragment;
-	return judge_syn(ctx, rq);
+	result = judge_syn(ctx, rq);
+	event_judged(ctx, rq);
+	return result;
 }
 
 SEC("tc")
@@ -85,7 +88,9 @@ int synhold_egress(struct __sk_buff *skb)
 		sk = bpf_sk_fullsock(sk);
 		if (sk && sk->protocol == IPPROTO_TCP)
 			tcp = bpf_tcp_sock(sk);
-		if (tcp && tcp->data_segs_out > skb->gso_segs + FIRST_FLIGHT_SEGMENTS)
+		/* past the first flight, and past all bytes that settle-bytes may want to see */
+		if (tcp && tcp->data_segs_out > skb->gso_segs + FIRST_FLIGHT_SEGMENTS &&
+		    (tcp->bytes_acked > SYNHOLD_SETTLE_BYTES_MAX || !settle_counts_bytes()))
 			return TC_ACT_UNSPEC;
 	}
 	data = (void *)(long)skb->data;
@@ -97,7 +102,7 @@ int synhold_egress(struct __sk_buff *skb)
 	seg->seq = bpf_ntohl(pkt.tcp->seq);
 	seg->payload = pkt.ip_payload - header; /* not to the end of the frame: bridged ones carry padding */
 	seg->srtt_us = tcp ? tcp->srtt_us >> 3 : 0;
-	seg->closes = pkt.flags & (PARSE_FIN | PARSE_RST);
+	seg->flags = pkt.flags;
 	server_sent(seg);
 	return TC_ACT_UNSPEC;
 }
@@ -141,9 +146,10 @@ int synhold_release(struct xdp_md *ctx)
 		io->result = SYNHOLD_RELEASE_LOST;
 		return XDP_DROP;
 	}
+	rq->seq = mark->isn;
 	rq->flags = SLOTS_KNOWN | (io->flags & SYNHOLD_RELEASE_GENERIC ? SYNHOLD_MARK_FRESH : 0);
 	rq->now = bpf_ktime_get_ns();
-	rq->bank = bank_of(ctl, &rq->now);
+	rq->bank = (__u8)bank_of(ctl, &rq->now);
 	index = rq->bank * SYNHOLD_SERVICES + rq->service;
 	pol = bpf_map_lookup_elem(&policy, &index);
 	index = rq->service;
@@ -151,7 +157,7 @@ int synhold_release(struct xdp_md *ctx)
 	if (!pol || !run)
 		return XDP_DROP;
 	if (!pol->name[0] || pol->mode == SYNHOLD_MODE_MONITOR || bypassed(ctl, rq->now)) {
-		slots_start(&rq->tuple, rq->service, rq->now, 0, rq->flags);
+		slots_start(&rq->syn, rq->service, rq->now, 0, rq->flags);
 		io->result = SYNHOLD_RELEASE_DONE;
 		return XDP_PASS;
 	}

@@ -17,28 +17,36 @@
 /* A SYN apart from its frame: numbers only, so that each function below is verified once whatever the way through the
  * parser was. */
 struct verdict_request {
-	struct synhold_tuple tuple;
+	union {
+		struct slots_syn syn;
+		struct {
+			struct synhold_tuple tuple;
+			__u32 seq; /* host order */
+		};
+	};
 	__u32 service;
-	__u32 bank;
-	__u32 queued; /* whether SYNs that wait in the queue go first */
-	__u32 flags;  /* SLOTS_KNOWN, and what the mark is to carry */
+	__u32 flags;    /* SLOTS_KNOWN, and what the mark is to carry */
+	__u32 segment;  /* TCP header and data, bytes */
+	__u32 first_ms; /* proof mode: since the first copy */
 	__u64 now;
 	__u64 source;
 	__u64 retry_ns;     /* out: when a refused one may conform; 0 = unknown */
 	__u64 source_taken; /* what to give back when a later limit says no */
 	struct lists_match list;
-	__u32 source_slot;
-	__u32 segment;   /* TCP header and data, bytes */
-	__u32 seq;       /* host order */
-	__u16 check;     /* the TCP checksum as it stands */
+	__u16 check; /* the TCP checksum as it stands; small from here on: the stack of all callers is 512 bytes */
+	__u8 bank;
+	__u8 source_slot;
 	__u8 tcp_header; /* bytes */
 	__u8 tcp_flags;  /* PARSE_SYN ... */
 	__u8 l3_offset;
 	__u8 l4_offset;
 	__u8 ipv6;
 	__u8 fragment;
-	__u32 listener; /* VERDICT_LISTENER_..., where it was looked at */
-	__u32 pad;
+	__u8 queued;   /* whether SYNs that wait in the queue go first */
+	__u8 listener; /* VERDICT_LISTENER_..., where it was looked at */
+	__u8 silent;   /* in excess it is dropped, whatever the action: no answer, no place in the queue */
+	__u8 verdict;  /* out: enum synhold_verdict */
+	__u8 reason;   /* out: enum synhold_reason, or SYNHOLD_REASON_NONE */
 };
 COMPAT_DEFINE_ROOM(request_room, struct verdict_request);
 
@@ -61,7 +69,7 @@ __noinline int verdict_source_take(COMPAT_REF(struct verdict_request, rq), __u32
 	if (!set)
 		return 1;
 	ok = rate_source_take(set, source, rate_ticks(rq->now), interval, limit, &slot, &taken, &wait_ticks);
-	rq->source_slot = slot;
+	rq->source_slot = (__u8)slot;
 	rq->source_taken = taken;
 	rq->retry_ns = ok ? 0 : rq->now + (wait_ticks << SYNHOLD_SOURCE_TICK_SHIFT);
 	return ok;
@@ -208,6 +216,42 @@ static __always_inline void verdict_look(struct xdp_md *ctx, struct verdict_requ
 }
 
 /*
+ * What a SYN that also says FIN or RST is over: the first limit in force, as no client sends such, no kernel answers
+ * it, and a slot would only wait for its end. SYNHOLD_REASON_NONE when nothing is limited. Global: verified once.
+ */
+COMPAT_GLOBAL int verdict_odd(struct verdict_request *rq)
+{
+	struct synhold_global_policy *all;
+	struct synhold_policy *pol;
+	struct synhold_runtime *run;
+	struct synhold_gate *gate;
+	__u32 index, service;
+
+	if (!rq)
+		return SYNHOLD_REASON_NONE;
+	service = rq->service;
+	index = rq->bank * SYNHOLD_SERVICES + service;
+	pol = bpf_map_lookup_elem(&policy, &index);
+	run = bpf_map_lookup_elem(&runtime, &service);
+	gate = bpf_map_lookup_elem(&gates, &service);
+	index = rq->bank;
+	all = bpf_map_lookup_elem(&globals, &index);
+	if (!all || !pol || !run || !gate)
+		return SYNHOLD_REASON_NONE;
+	if (verdict_closed(pol, rq->now) || verdict_down(pol, run, rq))
+		return SYNHOLD_REASON_CLOSED;
+	if (verdict_share(pol, run) >> 32 == 0)
+		return SYNHOLD_REASON_SHARE;
+	if (pol->source_interval)
+		return SYNHOLD_REASON_SOURCE_RATE;
+	if (pol->rate_interval_ns || run->ceiling_interval_ns)
+		return SYNHOLD_REASON_SERVICE_RATE;
+	if (all->rate_interval_ns)
+		return SYNHOLD_REASON_GLOBAL_RATE;
+	return verdict_window(pol, run, gate) ? SYNHOLD_REASON_WINDOW : SYNHOLD_REASON_NONE;
+}
+
+/*
  * Steps 5 to 10 of the order. Returns SYNHOLD_REASON_NONE when the SYN conforms, and then everything is charged and its
  * handshake started; otherwise the one reason, and nothing is charged. A global function: the kernel verifies it once,
  * not once for each way here.
@@ -253,7 +297,7 @@ COMPAT_GLOBAL int verdict_limits(struct verdict_request *rq)
 	reason = SYNHOLD_REASON_WINDOW;
 	if (rq->queued || rq->listener == VERDICT_LISTENER_FULL)
 		goto return_global;
-	started = slots_start(&rq->tuple, service, rq->now, window, rq->flags);
+	started = slots_start(&rq->syn, service, rq->now, window, rq->flags);
 	if (started < 0)
 		goto return_global;
 	if (started == 0)

@@ -4,10 +4,21 @@
 # that is there. The last line is `N passed, N failed`. What makes a target fail stays in $BUILD/crashes.
 #
 #   tests/fuzz.sh [SECONDS [PART OF A NAME]...]
+#   tests/fuzz.sh long      ten million mutated frames through the parser, without libFuzzer
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build/fuzz}
+if [ "${1:-}" = long ]; then
+	mkdir -p "$BUILD" || exit 1
+	if cc -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -DFUZZ_NATIVE -Iinclude -I. \
+		tests/fuzz/fuzz_parse.c -o "$BUILD/fuzz_parse-long" && FUZZ_RUNS=${FUZZ_RUNS:-10000000} "$BUILD/fuzz_parse-long"; then
+		echo "1 passed, 0 failed"
+		exit 0
+	fi
+	echo "0 passed, 1 failed"
+	exit 1
+fi
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
 passed=0

@@ -13,7 +13,7 @@ all=(format tidy cppcheck shell spdx includes text size contract manual)
 # Files that may be longer than 400 lines, each with its own end and the reason.
 size_limit=400
 size_exceptions="
-	include/synhold/abi.h            470   all that crosses the kernel line, on one page
+	include/synhold/abi.h            580   all that crosses the kernel line, on one page
 	tests/unit/test_control.c        900   one story a storm, on one simulated plant
 	tests/unit/plant.c               600   the simulated plant
 	tests/unit/test_holdq.c          900   one test a rule of the queue

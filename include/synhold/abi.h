@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define SYNHOLD_ABI_VERSION 1
+#define SYNHOLD_ABI_VERSION 2
 
 #define SYNHOLD_SERVICES 256 /* services of an instance; also the number of gates and counters */
 #define SYNHOLD_NAME_LEN 40  /* a name has at most 32 characters */
@@ -29,8 +29,13 @@
 #define SYNHOLD_ADMISSIONS 131072 /* a power of two, at most half of SYNHOLD_MARKS */
 #define SYNHOLD_SOURCE_SETS 131072
 #define SYNHOLD_SOURCE_WAYS 8
+#define SYNHOLD_PROOF_SETS 262144
+#define SYNHOLD_PROOF_WAYS 8
+#define SYNHOLD_OFFENDER_SETS 64
+#define SYNHOLD_OFFENDER_WAYS 8
 #define SYNHOLD_LIST_ENTRIES 131072 /* of each list */
 #define SYNHOLD_NOTE_LEN 40
+#define SYNHOLD_SETTLE_BYTES_MAX 65536
 #define SYNHOLD_FOREVER (~0ULL)
 
 /* First-byte histogram: four buckets an octave from 2^16 ns (66 us) to 2^34 ns (17 s), one below, one above. */
@@ -113,6 +118,7 @@ enum synhold_mark_state { SYNHOLD_MARK_HELD = 1, SYNHOLD_MARK_INFLIGHT = 2 };
 enum synhold_mark_left { SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_OWED, SYNHOLD_LEFT_EXPIRED };
 #define SYNHOLD_MARK_FRESH 1     /* re-injected in generic mode: the next pass is ours and is not counted */
 #define SYNHOLD_MARK_SEQ_KNOWN 2 /* server_seq holds the first payload sequence number */
+#define SYNHOLD_MARK_HEARD 4     /* counted in `heard` */
 
 /* map `marks`: tuple -> what we know of that handshake. */
 struct synhold_mark {
@@ -126,7 +132,7 @@ struct synhold_mark {
 	__u8 pad[3];
 	__u64 syn_seen_ns; /* last copy of the SYN */
 	__u32 left;        /* enum synhold_mark_left */
-	__u32 pad1;
+	__u32 isn;         /* sequence number of the newest SYN judged, host order */
 };
 
 /* map `admissions`: ring of the tuples that were let in, so that forgotten marks are found again without a scan. */
@@ -180,7 +186,7 @@ struct synhold_daemon {
 	__u32 hold_ready;           /* this kernel can release what it holds */
 	__u32 pressure_permille[3]; /* share of the last second that something waited for cpu, memory, io, + 1; 0 = not
 				       known */
-	__u32 pad0;
+	__u32 watch_acks;           /* some service wants to know whether handshakes are completed */
 	__u64 pad[3];
 };
 
@@ -214,7 +220,8 @@ struct synhold_global_policy {
 	__u64 hold_memory_bytes;
 	__u64 rate_interval_ns; /* compiled: 0 = no limit */
 	__u64 rate_limit_ns;
-	__u64 pad[3];
+	__u64 settle_bytes_most; /* compiled: highest settle-bytes of a service */
+	__u64 pad[2];
 };
 
 /* map `policy`, bank * SYNHOLD_SERVICES + id. First the operator's values, then what the data plane reads. */
@@ -293,6 +300,29 @@ struct synhold_source_set {
 	__u64 entry[SYNHOLD_SOURCE_WAYS];
 };
 
+/* map `proofs`: sets of keyed-hash tag of tuple and sequence number << 24 | shown << 23 | coarse time of the first
+ * copy. */
+struct synhold_proof_set {
+	__u64 entry[SYNHOLD_PROOF_WAYS];
+};
+
+/*
+ * maps `offenders`, per CPU, written by BPF, and `capped`, mappable, written by the daemon: sources that were refused
+ * because of themselves (source_rate; source_cap), the heaviest by name.
+ */
+struct synhold_offender {
+	__u64 source;  /* keyed hash of the aggregated source; 0 = nobody */
+	__u8 addr[16]; /* of one of its hosts, mapped */
+	__u64 refused; /* since it has this place */
+	__u64 weight;  /* that and what it has inherited: decides who goes */
+	__u64 last_ns;
+	__u32 service;
+	__u32 pad;
+};
+struct synhold_offender_set {
+	struct synhold_offender place[SYNHOLD_OFFENDER_WAYS];
+};
+
 /* map `counters`, per CPU, one per service; written by BPF only. */
 struct synhold_counters {
 	__u64 seen;
@@ -313,6 +343,9 @@ struct synhold_counters {
 	__u64 rtt_count;
 	__u64 delay_sum_ns; /* first byte less that round trip, of the same */
 	__u64 bites;        /* SYNs in excess because of a window or a service-wide rate */
+	__u64 heard;        /* handshakes whose client was heard again, or that settled; ACKs only under watch_acks */
+	__u64 unproved;     /* SYNs in excess because proof mode wants to see them again */
+	__u64 proved;       /* of those, how many came again in due time, each counted once */
 };
 
 /* map `delays`, per CPU, one per service; written by BPF only. */
@@ -365,7 +398,7 @@ struct synhold_held {
 	__u8 l4_offset;
 	__u8 reason;
 	__u8 retransmit; /* the tuple was held already */
-	__u32 pad;
+	__u32 first_ms;  /* proof mode: since the first copy; 0 = not asked */
 	__u8 frame[SYNHOLD_FRAME_LEN];
 };
 
@@ -377,6 +410,37 @@ struct synhold_wake {
 	__u8 kind;
 	__u8 pad;
 	struct synhold_tuple tuple; /* of a reset */
+};
+
+/* ring `events`: a judged SYN, while a reader wants to know. */
+struct synhold_event {
+	__u64 when_ns;
+	struct synhold_tuple tuple;
+	__u32 ifindex;
+	__u16 service;
+	__u8 verdict; /* enum synhold_verdict */
+	__u8 reason;  /* enum synhold_reason, also of what only would have been in excess; or SYNHOLD_REASON_NONE */
+	__u8 tcp_flags;
+	__u8 pad[3];
+};
+
+/* map `tap`, mappable, one: what the reader of `events` wants; written by him only. */
+struct synhold_tap {
+	__u64 until_ns;    /* his lease: nothing is recorded when it is over */
+	__u64 interval_ns; /* of a CPU: between two records */
+	__u64 limit_ns;    /* burst * interval */
+	__u64 addr[2];     /* sources, as they lie in memory: address & mask == addr */
+	__u64 mask[2];
+	__u32 verdicts; /* 1 << enum synhold_verdict, or-ed */
+	__u32 service;  /* only this one + 1; 0 = all */
+	__u32 owner;    /* pid */
+	__u32 pad;
+};
+
+/* map `tap_state`, per CPU, one; written by BPF only. */
+struct synhold_tap_state {
+	__u64 tat_ns;
+	__u64 suppressed; /* events that the rate, or a full ring, did not let through */
 };
 
 /* map `release_io`, mappable, one: the daemon's request to the release program and its answer. */
@@ -427,8 +491,13 @@ SYNHOLD_ASSERT_SIZE(struct synhold_specs, 8 + 24 * SYNHOLD_SPECS);
 SYNHOLD_ASSERT_SIZE(struct synhold_addr_key, 24);
 SYNHOLD_ASSERT_SIZE(struct synhold_source_set, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_signals, 8 + 72 * SYNHOLD_SIGNALS);
+SYNHOLD_ASSERT_SIZE(struct synhold_proof_set, 64);
+SYNHOLD_ASSERT_SIZE(struct synhold_offender_set, 56 * SYNHOLD_OFFENDER_WAYS);
 SYNHOLD_ASSERT_SIZE(struct synhold_held, 72 + SYNHOLD_FRAME_LEN);
 SYNHOLD_ASSERT_SIZE(struct synhold_wake, 48);
+SYNHOLD_ASSERT_SIZE(struct synhold_event, 56);
+SYNHOLD_ASSERT_SIZE(struct synhold_tap, 72);
+SYNHOLD_ASSERT_SIZE(struct synhold_tap_state, 16);
 SYNHOLD_ASSERT_SIZE(struct synhold_release_io, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_interface, 24);
 

@@ -5,7 +5,8 @@
  *
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -I. tests/fuzz/fuzz_parse.c
  *
- * With -DFUZZ_NATIVE it needs no libFuzzer: runs the files given, or a million mutations of a few frames without any.
+ * With -DFUZZ_NATIVE it needs no libFuzzer: runs the files given, or mutations of a few frames without any: a million,
+ * or as many as FUZZ_RUNS says. `tests/fuzz.sh long` runs ten million.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -62,10 +63,11 @@ static void fuzz_mutations(void)
 		 0,   0,    0, 0, 0, 2, 44, 0, 1, 4, 0,    0, 0,    0,    6,    0, 0,   1,    0, 0,  0, 7,  0x80, 1,
 		 1,   0xbb, 1, 2, 3, 4, 0,  0, 0, 0, 0x60, 2, 0xfa, 0xf0, 0,    0, 0,   0,    2, 4,  5, 180},
 	};
+	const char *runs = getenv("FUZZ_RUNS");
+	uint32_t count = runs ? (uint32_t)strtoul(runs, NULL, 10) : 1000000, i, k;
 	uint64_t random = 1;
-	uint32_t i, k;
 
-	for (i = 0; i < 1000000; i++) {
+	for (i = 0; i < count; i++) {
 		uint8_t data[sizeof(seed[0])];
 
 		memcpy(data, seed[i % 2], sizeof(data));
@@ -76,6 +78,7 @@ static void fuzz_mutations(void)
 		}
 		LLVMFuzzerTestOneInput(data, sizeof(data) - (random >> 63 ? 0 : (random >> 50) % sizeof(data)));
 	}
+	printf("%u frames\n", count);
 }
 
 int main(int argc, char **argv)

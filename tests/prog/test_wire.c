@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -233,6 +234,54 @@ static void the_first_byte_of_the_server_settles(void **state)
 	}
 }
 
+/* Small segments: past the first flight they are followed only when some service counts bytes. */
+static void settle_bytes_in_small_segments(void **state)
+{
+	size_t counts;
+
+	for (counts = 0; counts < 2; counts++) {
+		struct synhold_global_policy all = {.settle_bytes_most = counts ? 20000 : 1};
+		char data[100] = {0}, sink[4096];
+		int fd, conn, server, i, one = 1;
+		uint32_t bank = 0;
+
+		world_check(state);
+		world_reset(state);
+		world_ok(bpf_map_update_elem(world.globals, &bank, &all, BPF_ANY));
+		pol = world_policy();
+		pol.settle_bytes = 20000;
+		world_put_policy(0, 0, &pol);
+		shield_on(XDP_FLAGS_SKB_MODE);
+		server = listener(false);
+		fd = client(false);
+		assert_int_equal(connected(fd, WAIT_MS), 0);
+		readable(server);
+		conn = accept(server, NULL, NULL);
+		world_ok(conn);
+		world_ok(setsockopt(conn, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)));
+		for (i = 0; i < 199; i++) {
+			assert_int_equal(write(conn, data, sizeof(data)), sizeof(data));
+			readable(fd);
+			while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+				;
+		}
+		assert_int_equal(world_counters(0).outcome[SYNHOLD_OUTCOME_SETTLED], 0);
+		for (i = 0; i < 2; i++) {
+			assert_int_equal(write(conn, data, sizeof(data)), sizeof(data));
+			readable(fd);
+			while (recv(fd, sink, sizeof(sink), MSG_DONTWAIT) > 0)
+				;
+		}
+		if (counts)
+			settled(1);
+		assert_int_equal(world_counters(0).outcome[SYNHOLD_OUTCOME_SETTLED], counts);
+		close(conn);
+		close(fd);
+		close(server);
+		shield_off(XDP_FLAGS_SKB_MODE);
+	}
+}
+
 static void a_held_client_connects_when_released(void **state)
 {
 	size_t v6;
@@ -301,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		world_test(a_rejected_client_is_refused_at_once),
 		world_test(the_first_byte_of_the_server_settles),
+		world_test(settle_bytes_in_small_segments),
 		world_test(a_held_client_connects_when_released),
 		world_test(a_client_that_closes_is_counted_as_abandoned),
 	};

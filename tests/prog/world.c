@@ -82,6 +82,11 @@ int world_load(void **state)
 	world.lists = map("lists");
 	world.interfaces = map("interfaces");
 	world.sources = map("sources");
+	world.proofs = map("proofs");
+	world.offenders = map("offenders");
+	world.events = map("events");
+	world.tap = map("tap");
+	world.tap_state = map("tap_state");
 	world.counters = map("counters");
 	world.delays = map("delays");
 	world.unparsed = map("unparsed");
@@ -94,11 +99,12 @@ int world_load(void **state)
 	world.gates = mapped("gates", sizeof(*world.gates) * SYNHOLD_SERVICES);
 	world.owed = mapped("owed", sizeof(*world.owed) * SYNHOLD_SERVICES);
 	world.global = mapped("global", sizeof(*world.global));
+	world.tap_word = mapped("tap", sizeof(*world.tap_word));
 	rings = ring_buffer__new(map("held"), on_held, NULL, NULL);
 	if (!rings || ring_buffer__add(rings, map("wake"), on_wake, NULL))
 		return -1;
 	return world.control && world.runtime && world.daemon && world.release_io && world.gates && world.owed &&
-			       world.global ?
+			       world.global && world.tap_word ?
 		       0 :
 		       -1;
 }
@@ -125,18 +131,19 @@ static void empty(int fd, size_t key_size)
 		world_ok(bpf_map_delete_elem(fd, key));
 }
 
-static void zero_sources(void)
+/* An array of 64-byte sets. */
+static void zero_sets(int fd, uint32_t entries)
 {
 	static struct synhold_source_set sets[4096];
 	static uint32_t keys[4096];
 	uint32_t base, i;
 
-	for (base = 0; base < SYNHOLD_SOURCE_SETS; base += 4096) {
+	for (base = 0; base < entries; base += 4096) {
 		uint32_t count = 4096;
 
 		for (i = 0; i < count; i++)
 			keys[i] = base + i;
-		world_ok(bpf_map_update_batch(world.sources, keys, sets, &count, NULL));
+		world_ok(bpf_map_update_batch(fd, keys, sets, &count, NULL));
 	}
 }
 
@@ -171,6 +178,9 @@ int world_reset(void **state)
 		zero_percpu(world.delays, i, sizeof(struct synhold_delays));
 	for (i = 0; i < SYNHOLD_UNPARSED_COUNT; i++)
 		zero_percpu(world.unparsed, i, sizeof(uint64_t));
+	for (i = 0; i < SYNHOLD_OFFENDER_SETS; i++)
+		zero_percpu(world.offenders, i, sizeof(struct synhold_offender_set));
+	zero_percpu(world.tap_state, 0, sizeof(struct synhold_tap_state));
 	for (i = 0; i < SYNHOLD_BANKS * SYNHOLD_SERVICES; i++)
 		world_ok(bpf_map_update_elem(world.policy, &i, &none, BPF_ANY));
 	world_clear_ports();
@@ -181,7 +191,12 @@ int world_reset(void **state)
 		bpf_map_delete_elem(world.lists, &i); /* there may be none */
 	empty(world.interfaces, sizeof(uint32_t));
 	empty(world.marks, sizeof(struct synhold_tuple));
-	zero_sources();
+	if (world.sources_used) /* clearing these two takes most of a reset */
+		zero_sets(world.sources, SYNHOLD_SOURCE_SETS);
+	world.sources_used = false;
+	if (world.proofs_used)
+		zero_sets(world.proofs, SYNHOLD_PROOF_SETS);
+	world.proofs_used = false;
 	memset(world.control, 0, sizeof(*world.control));
 	memset(world.runtime, 0, sizeof(*world.runtime) * SYNHOLD_SERVICES);
 	memset(world.gates, 0, sizeof(*world.gates) * SYNHOLD_SERVICES);

@@ -35,7 +35,8 @@
 struct world {
 	struct bpf_object *object;
 	int shield, egress, reject, release, sweep; /* programs */
-	int policy, globals, ports, addrs, lists, interfaces, sources, counters, delays, unparsed, marks, admissions;
+	int policy, globals, ports, addrs, lists, interfaces, sources, proofs, offenders, events, tap, tap_state,
+		counters, delays, unparsed, marks, admissions;
 	/* mapped */
 	struct synhold_control *control;
 	struct synhold_runtime *runtime;
@@ -43,14 +44,16 @@ struct world {
 	struct synhold_release_io *release_io;
 	struct synhold_gate *gates, *owed;
 	struct synhold_global *global;
+	struct synhold_tap *tap_word;
 	/* what has come through the rings since the test began; the first WORLD_RECORDS are kept */
 	uint64_t held_count, wake_count;
 	struct synhold_held held[WORLD_RECORDS];
 	struct synhold_wake wake[WORLD_RECORDS];
 	struct config_lists listed; /* what world_put_list() has put */
 	uint64_t allow_interval, allow_limit;
-	char row[64];          /* of a table, for the messages of a failure */
-	uint64_t foreign_held; /* records that a test says no verdict of its own counters stands for */
+	char row[64];                   /* of a table, for the messages of a failure */
+	bool sources_used, proofs_used; /* a test may have written to these maps */
+	uint64_t foreign_held;          /* records that a test says no verdict of its own counters stands for */
 };
 extern struct world world;
 

@@ -32,6 +32,7 @@ void world_set_rate(struct synhold_policy *pol, uint64_t interval_ns, uint64_t b
 
 void world_set_source_rate(struct synhold_policy *pol, uint64_t interval_ns, uint64_t burst)
 {
+	world.sources_used = true;
 	pol->source_interval = (interval_ns + 255) >> SYNHOLD_SOURCE_TICK_SHIFT;
 	pol->source_limit = pol->source_interval * burst;
 }
@@ -111,6 +112,7 @@ void world_set_lists(uint32_t bank, const struct config_lists *lists)
 	void *at;
 	int fd;
 
+	world.sources_used = true; /* entries have rates of their own */
 	assert_int_equal(lists_image(lists, &rows, &count), 0);
 	set_allow_rate(rows);
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "image", sizeof(uint32_t), sizeof(*rows), count, &opts);

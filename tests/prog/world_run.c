@@ -150,6 +150,10 @@ void world_expect(uint32_t service, const struct synhold_counters *expected)
 	if (now.bites != expected->bites)
 		fail_msg("%s service %u: bites is %llu, expected %llu", world.row, service,
 			 (unsigned long long)now.bites, (unsigned long long)expected->bites);
+	if (now.unproved != expected->unproved || now.proved != expected->proved)
+		fail_msg("%s service %u: unproved is %llu and proved %llu, expected %llu and %llu", world.row, service,
+			 (unsigned long long)now.unproved, (unsigned long long)now.proved,
+			 (unsigned long long)expected->unproved, (unsigned long long)expected->proved);
 }
 
 bool world_mark(const struct synhold_tuple *tuple, struct synhold_mark *mark)

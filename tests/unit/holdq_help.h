@@ -68,6 +68,7 @@ struct help_syn {
 	uint32_t share_hash;
 	uint32_t seq;
 	uint32_t tsval;
+	uint64_t proved_ns;
 };
 
 static inline int help_send(struct holdq *q, struct help_syn s, uint64_t now_ns)
@@ -84,6 +85,7 @@ static inline int help_send(struct holdq *q, struct help_syn s, uint64_t now_ns)
 		.l4_offset = HELP_L4,
 		.weight = s.weight,
 		.seen_ns = now_ns,
+		.proved_ns = s.proved_ns,
 		.frame = frame,
 	};
 

@@ -151,6 +151,24 @@ static void test_new_attempt_on_the_same_ports(void **state)
 	assert_int_equal(holdq_overdue_ns(e), START + 3625 * MS);
 }
 
+/* Proof mode saw the first copy: the second one, which enters, tells how long the next may take. */
+static void test_a_proved_one_has_come_before(void **state)
+{
+	struct fixture *f = *state;
+	const struct holdq_entry *e;
+
+	help_send(f->q, (struct help_syn){.id = 1, .source = 9, .proved_ns = 3 * SECOND}, START);
+	help_send(f->q, (struct help_syn){.id = 2, .source = 9}, START);
+	e = help_find(f->q, 1);
+	assert_int_equal(e->attempts, 2);
+	assert_int_equal(e->first_ns, START);
+	/* copies at 0 and 3 s; an old Windows client sends the last one after 9 s */
+	assert_true(holdq_overdue_ns(e) > START + 6 * SECOND);
+	assert_int_equal(help_find(f->q, 2)->attempts, 1);
+	assert_int_equal(holdq_overdue_ns(help_find(f->q, 2)), START + 1625 * MS);
+	help_check_invariant(f->q);
+}
+
 static void test_nonsense_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -805,6 +823,7 @@ int main(void)
 		TEST(test_dedup_and_refresh),
 		TEST(test_older_copy_changes_nothing),
 		TEST(test_new_attempt_on_the_same_ports),
+		TEST(test_a_proved_one_has_come_before),
 		TEST(test_nonsense_is_refused),
 		TEST(test_live_client_stays),
 		TEST(test_late_client_stays),

@@ -129,6 +129,9 @@ static void print_notes(const struct snapshot *snap, const struct snapshot_servi
 		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" :
 		       pol->ramp_over_ns                                 ? ", by ramp" :
 									   "");
+	if (svc->runtime.state_flags & SYNHOLD_FLAG_PROOF)
+		printf("%s: proof mode: a SYN is let in when it comes again, as most of what was let in was never completed\n",
+		       pol->name);
 	if (svc->runtime.ceiling_interval_ns) /* the data plane goes by it, daemon or not */
 		printf("%s: pressure has set a ceiling of %.0f/s; %s\n", pol->name,
 		       1e9 / (double)svc->runtime.ceiling_interval_ns,
@@ -182,6 +185,20 @@ static int print_detail(const struct snapshot *snap, const struct snapshot_servi
 	return status_signals(snap, svc);
 }
 
+/* Sources over their own limit. */
+static void print_offenders(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	char text[64];
+
+	for (size_t i = 0; i < svc->offender_count; i++) {
+		const struct offender *o = &svc->offender[i];
+
+		printf("%s %-24s refused %" PRIu64 ", last %.0f s ago\n",
+		       i ? "          " : "offenders:", units_format_cidr(text, sizeof(text), o->addr, o->prefixlen),
+		       o->refused, snap->now_ns > o->last_ns ? (double)(snap->now_ns - o->last_ns) / 1e9 : 0);
+	}
+}
+
 int status_print(const struct snapshot *snap, const char *service)
 {
 	int ret;
@@ -192,7 +209,9 @@ int status_print(const struct snapshot *snap, const char *service)
 		if (!service || !strcmp(snap->service[i].policy.name, service))
 			print_notes(snap, &snap->service[i]);
 	for (unsigned int i = 0; i < snap->service_count && service && !ret; i++)
-		if (!strcmp(snap->service[i].policy.name, service))
+		if (!strcmp(snap->service[i].policy.name, service)) {
 			ret = print_detail(snap, &snap->service[i]);
+			print_offenders(snap, &snap->service[i]);
+		}
 	return ret;
 }

@@ -177,6 +177,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
 		notify("STOPPING=1");
 		if (!d->detached) { /* fallback takes over now, not in a second */
 			self->heartbeat_ns = 0;
+			self->watch_acks = 0;
 			self->pid = 0;
 		}
 	}

@@ -215,7 +215,9 @@ static void holdq_enter(struct holdq *q, struct holdq_item *item, struct holdq_s
 		.entry =
 			{
 				.tuple = syn->tuple,
-				.attempts = 1,
+				.attempts = syn->proved_ns ? 2 : 1,
+				/* at most: with doubling gaps the last one was half of it */
+				.gap_ns = syn->proved_ns,
 				.source = syn->source,
 				.first_ns = syn->seen_ns,
 				.share_hash = syn->share_hash,

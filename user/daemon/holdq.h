@@ -89,6 +89,7 @@ struct holdq_syn {
 	uint16_t frame_len; /* at most SYNHOLD_FRAME_LEN */
 	uint16_t weight;    /* of its priority class; 0 counts as 1, the normal one */
 	uint64_t seen_ns;
+	uint64_t proved_ns;   /* another copy came so long before; 0 = not known */
 	const uint8_t *frame; /* copied */
 };
 

@@ -6,11 +6,13 @@
  */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/state.h"
 #include "lib/lists.h"
 #include "lib/log.h"
+#include "lib/offenders.h"
 
 #define HELD_PAUSE_US 1000
 
@@ -50,6 +52,7 @@ static int on_held(void *ctx, void *data, size_t size)
 		.frame_len = record->frame_len,
 		.weight = lists_weight(&d->prefer, d->inst, record->tuple.saddr),
 		.seen_ns = record->seen_ns,
+		.proved_ns = record->first_ms * 1000000ULL,
 		.frame = record->frame,
 	};
 	if (!svc->queue && service_start_queue(svc)) {
@@ -62,6 +65,8 @@ static int on_held(void *ctx, void *data, size_t size)
 	if (result < 0 || result == HOLDQ_REFRESHED)
 		return 0;
 	d->inst->tally[svc->id].entered++;
+	if (result == HOLDQ_SOURCE_CAP && record->reason != SYNHOLD_REASON_SOURCE_RATE) /* counted already */
+		offenders_refused(d->inst->capped, syn.source, syn.tuple.saddr, svc->id, syn.seen_ns, arc4random());
 	if (result == HOLDQ_SOURCE_CAP || result == HOLDQ_FULL)
 		service_discarded(svc, &syn.tuple,
 				  result == HOLDQ_FULL ? SYNHOLD_DISCARD_EVICTED : SYNHOLD_DISCARD_SOURCE_CAP);

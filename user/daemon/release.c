@@ -19,6 +19,7 @@
 #define REFUSED_SHARE_NS 500000000ULL
 #define RETRY_UNKNOWN_NS 1000000ULL
 #define RETRY_MAX_NS 1000000000ULL
+#define UNPROVED_NS 1700000000ULL
 
 static int is_generic(const struct daemon *d, uint32_t ifindex)
 {
@@ -147,6 +148,12 @@ void release_service(struct service *svc, uint64_t now_ns)
 		if (!e)
 			break;
 		budget--;
+		if (spoofed_unproved(svc, e)) {
+			if (e->first_ns + UNPROVED_NS > now_ns)
+				break; /* its client's second copy is due within the second; what has none goes then */
+			holdq_discard(svc->queue, e, SYNHOLD_DISCARD_GONE, now_ns);
+			continue;
+		}
 		result = inject(svc, e, now_ns);
 		if (result == SYNHOLD_RELEASE_DONE)
 			released(svc, e, now_ns);

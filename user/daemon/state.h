@@ -8,6 +8,7 @@
 #include "daemon/control.h"
 #include "daemon/daemon.h"
 #include "daemon/holdq.h"
+#include "daemon/proof.h"
 #include "lib/deploy.h"
 #include "lib/lists.h"
 
@@ -25,6 +26,7 @@ struct service {
 	struct holdq *queue; /* made with the first SYN held */
 	struct control control;
 	struct control_output last;
+	struct proof proof;
 	struct synhold_counters count; /* at the last tick */
 	struct synhold_delays delays;
 	uint64_t retry_ns;  /* a service-wide rate said no until then */
@@ -123,6 +125,13 @@ void pressure_fill(struct service *svc, struct control_input *in);
 /* Adds what is known of them to a set of signals. */
 struct synhold_signals;
 void pressure_share(const struct service *svc, struct synhold_signals *set, uint64_t now_ns);
+
+/* spoofed.c: proof mode */
+void spoofed_follow(struct service *svc, uint64_t now_ns);
+/* The ACKs of clients are looked at while any service asks for it. */
+void spoofed_watch(struct daemon *d);
+/* Whether a held SYN must not be released yet, as nobody has shown that he is there. */
+int spoofed_unproved(const struct service *svc, const struct holdq_entry *e);
 
 /* follow.c: policy that moves with time */
 void follow_closed(struct service *svc, uint64_t now_ns);

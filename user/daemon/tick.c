@@ -200,9 +200,12 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 	in.abandoned -= svc->count.left - was.left < in.abandoned ? svc->count.left - was.left : in.abandoned;
 	in.expired = svc->count.outcome[SYNHOLD_OUTCOME_EXPIRED] - was.outcome[SYNHOLD_OUTCOME_EXPIRED];
 	in.late_settled = svc->count.late - was.late;
-	in.window_limited = svc->count.over_limit[SYNHOLD_REASON_WINDOW] != was.over_limit[SYNHOLD_REASON_WINDOW] ||
-			    svc->count.would_limit[SYNHOLD_REASON_WINDOW] != was.would_limit[SYNHOLD_REASON_WINDOW] ||
-			    in.held;
+	/* not what only lacked proof: that is no demand */
+	in.window_limited =
+		svc->count.over_limit[SYNHOLD_REASON_WINDOW] + svc->count.would_limit[SYNHOLD_REASON_WINDOW] -
+				svc->count.unproved !=
+			was.over_limit[SYNHOLD_REASON_WINDOW] + was.would_limit[SYNHOLD_REASON_WINDOW] - was.unproved ||
+		in.held;
 	fill_delays(&in, &svc->count, &was, &svc->delays, &old);
 	if (svc->listeners) {
 		in.accept_queue = svc->accept_queue;
@@ -221,6 +224,7 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 	watch_limits(svc, &svc->count, &was, now_ns);
 	watch_blindness(svc);
 	follow_closed(svc, now_ns);
+	spoofed_follow(svc, now_ns);
 	if (svc->queue) {
 		holdq_sweep(svc->queue, now_ns, SWEEP_BUDGET);
 		release_publish(svc);
@@ -269,6 +273,7 @@ void tick_load_policy(struct daemon *d, int first)
 				     inst->runtime[id].expire_ns);
 			memset(&svc->count, 0, sizeof(svc->count));
 			read_counts(svc);
+			proof_init(&svc->proof, inst->runtime[id].state_flags & SYNHOLD_FLAG_PROOF, now_ns);
 			svc->biting = 0;
 			svc->looked = 0;
 			memset(svc->inode_known, 0, sizeof(svc->inode_known));
@@ -335,6 +340,7 @@ void tick_run(struct daemon *d)
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++)
 		if (d->service[i].active)
 			tick_service(&d->service[i], now_ns);
+	spoofed_watch(d);
 	d->admission_head = d->inst->global->admission_head;
 	if (held)
 		release_all(d);

@@ -94,6 +94,16 @@ static uint64_t offered(const struct snapshot_service *svc)
 	return svc->count.offered;
 }
 
+static uint64_t proof(const struct snapshot_service *svc)
+{
+	return (svc->runtime.state_flags & SYNHOLD_FLAG_PROOF) != 0;
+}
+
+static uint64_t unproved(const struct snapshot_service *svc)
+{
+	return svc->count.unproved;
+}
+
 static uint64_t entered(const struct snapshot_service *svc)
 {
 	return svc->tally.entered;
@@ -289,6 +299,8 @@ int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
 		 "reason", SYNHOLD_REASON_COUNT, snapshot_reason_name, over_limit);
 	per_word(&page, "would_limit_total", "SYNs that mode=monitor let pass, by the limit that they were above.",
 		 "reason", SYNHOLD_REASON_COUNT, snapshot_reason_name, would_limit);
+	per_service(&page, "proof", "gauge", "1 while a SYN is let in only when it comes a second time.", proof);
+	per_service(&page, "unproved_syn_total", "counter", "SYNs dropped because they had not come before.", unproved);
 	per_service(&page, "offered_connections_total", "counter",
 		    "Distinct connections that clients tried to open: the true demand.", offered);
 	limiting_since(&page, now_s);

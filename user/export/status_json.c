@@ -6,6 +6,7 @@
 #include "lib/keys.h"
 #include "lib/ramp.h"
 #include "lib/signals.h"
+#include "lib/units.h"
 #include "lib/version.h"
 
 typedef const char *(*name_fn)(unsigned int index);
@@ -88,6 +89,8 @@ static json_t *syn_json(const struct synhold_counters *count)
 	json_object_set_new(syn, "retransmits", json_integer((json_int_t)count->retransmits));
 	json_object_set_new(syn, "allowed", json_integer((json_int_t)count->allowed));
 	json_object_set_new(syn, "bypassed", json_integer((json_int_t)count->bypassed));
+	json_object_set_new(syn, "unproved", json_integer((json_int_t)count->unproved));
+	json_object_set_new(syn, "proved", json_integer((json_int_t)count->proved));
 	return syn;
 }
 
@@ -145,6 +148,24 @@ static json_t *signals_json(const struct snapshot *snap, const struct snapshot_s
 	return array;
 }
 
+/* Not the seconds to six digits: the oldest are minutes ago. */
+static json_t *offenders_json(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	json_t *array = json_array();
+	char text[64];
+
+	for (size_t i = 0; i < svc->offender_count; i++) {
+		const struct offender *o = &svc->offender[i];
+		uint64_t age_ns = snap->now_ns > o->last_ns ? snap->now_ns - o->last_ns : 0;
+
+		units_format_cidr(text, sizeof(text), o->addr, o->prefixlen);
+		json_array_append_new(array,
+				      json_pack("{s:s,s:I,s:f}", "source", text, "refused", (json_int_t)o->refused,
+						"last_seconds", (double)(age_ns / 1000000) / 1e3));
+	}
+	return array;
+}
+
 static json_t *service_json(const struct snapshot *snap, const struct snapshot_service *svc)
 {
 	const struct synhold_policy *pol = &svc->policy;
@@ -173,6 +194,7 @@ static json_t *service_json(const struct snapshot *snap, const struct snapshot_s
 	json_object_set_new(object, "first_byte_seconds", quantiles(svc->delays.first_byte));
 	json_object_set_new(object, "release_delay_seconds", quantiles(svc->tally.release_delay));
 	json_object_set_new(object, "limiting_seconds", limiting_seconds(snap, svc));
+	json_object_set_new(object, "offenders", offenders_json(snap, svc));
 	json_object_set_new(object, "accept_queue",
 			    svc->listeners > 0 ? json_pack("{s:I,s:I}", "length", (json_int_t)svc->accept_queue, "max",
 							   (json_int_t)svc->accept_queue_max) :

@@ -9,6 +9,7 @@
 
 #include "lib/instance.h"
 #include "lib/lists.h"
+#include "lib/offenders.h"
 
 static int clear_addrs(struct instance *inst, uint32_t bank)
 {
@@ -73,6 +74,11 @@ static int write_bank(struct instance *inst, const struct model *model, uint32_t
 		return ret;
 	}
 	inst->globals[bank] = model->global;
+	inst->globals[bank].settle_bytes_most = 0;
+	for (uint32_t id = 0; id < SYNHOLD_SERVICES; id++)
+		if (model->service[id].name[0] &&
+		    model->service[id].settle_bytes > inst->globals[bank].settle_bytes_most)
+			inst->globals[bank].settle_bytes_most = model->service[id].settle_bytes;
 	memcpy(inst->policy + bank * SYNHOLD_SERVICES, model->service, sizeof(model->service));
 	memcpy(inst->specs + bank * SYNHOLD_SERVICES, model->specs, sizeof(model->specs));
 	return 0;
@@ -96,6 +102,7 @@ static void reset_reused(struct instance *inst, const struct model *model)
 			bpf_map_update_elem(inst->map[INSTANCE_MAP_DELAYS], &id, zero, BPF_ANY);
 			memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
 			memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
+			offenders_forget(inst, id);
 			memset(&inst->runtime[id], 0, sizeof(inst->runtime[id]));
 			memset(&inst->signals[id], 0, sizeof(inst->signals[id]));
 			memset(tally, 0, sizeof(*tally));

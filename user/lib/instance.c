@@ -44,6 +44,7 @@ static const struct mapped mapped[] = {
 	MAPPED(DAEMON, daemon, 1),
 	MAPPED(TALLY, tally, SYNHOLD_SERVICES),
 	MAPPED(SIGNALS, signals, SYNHOLD_SERVICES),
+	MAPPED(CAPPED, capped, SYNHOLD_OFFENDER_SETS),
 	MAPPED(RELEASE_IO, release_io, 1),
 	MAPPED(GATES, gates, SYNHOLD_SERVICES),
 	MAPPED(OWED, owed, SYNHOLD_SERVICES),

@@ -26,9 +26,10 @@
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
 	X(LISTS, lists) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally) X(SIGNALS, signals) \
-	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(ADMISSIONS, admissions)          \
+	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(PROOFS, proofs)     \
+	X(OFFENDERS, offenders) X(CAPPED, capped) X(ADMISSIONS, admissions)                                                \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
-	X(QUIESCE, quiesce)
+	X(TAP, tap) X(TAP_STATE, tap_state) X(EVENTS, events) X(QUIESCE, quiesce)
 /* clang-format on */
 #define INSTANCE_ENUM_MAP(e, n) INSTANCE_MAP_##e,
 enum instance_map { INSTANCE_MAPS(INSTANCE_ENUM_MAP) INSTANCE_MAP_COUNT };
@@ -48,6 +49,7 @@ struct instance {
 	struct synhold_daemon *daemon;
 	struct synhold_tally *tally;
 	struct synhold_signals *signals;
+	struct synhold_offender_set *capped;
 	struct synhold_release_io *release_io;
 	struct synhold_gate *gates, *owed;
 	struct synhold_global *global;

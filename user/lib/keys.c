@@ -67,7 +67,7 @@ const struct key keys_table[] = {
 	{"target-delay", KEY_DURATION, SERVICE(target_delay_ns), .least = 1000000, .most = 60000000000ULL,
 	 .fallback = TARGET_DELAY_DEFAULT, .form = "1ms to 60s, with a unit",
 	 .doc = "server's own delay that window=auto steers to"},
-	{"settle-bytes", KEY_COUNT, SERVICE(settle_bytes), .least = 1, .most = 65536, .fallback = 1,
+	{"settle-bytes", KEY_COUNT, SERVICE(settle_bytes), .least = 1, .most = SYNHOLD_SETTLE_BYTES_MAX, .fallback = 1,
 	 .form = "bytes from 1 to 65536", .doc = "payload bytes that count as the server having served"},
 	{"global-rate", KEY_COUNT, GLOBAL(global_rate_pps), .none = 1, .least = 1, .most = RATE_MAX, .form = RATE_FORM,
 	 .doc = "most SYN/s admitted for all services together"},

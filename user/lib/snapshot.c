@@ -172,6 +172,19 @@ static int take_service(const struct instance *inst, struct snapshot *snap, stru
 	return ret;
 }
 
+static void take_offenders(struct snapshot *snap, const struct instance *inst)
+{
+	size_t count;
+	struct synhold_offender_set *sets = offenders_load(inst, &count);
+
+	for (unsigned int i = 0; i < snap->service_count; i++) {
+		struct snapshot_service *svc = &snap->service[i];
+
+		svc->offender_count = offenders_of(sets, count, svc->id, &svc->policy, snap->now_ns, svc->offender);
+	}
+	free(sets);
+}
+
 static int take(struct snapshot *snap, struct instance *inst)
 {
 	uint32_t bank = instance_bank(inst);
@@ -206,6 +219,7 @@ static int take(struct snapshot *snap, struct instance *inst)
 	for (uint32_t id = 0; id < SYNHOLD_SERVICES && !ret; id++)
 		if (inst->policy[bank * SYNHOLD_SERVICES + id].name[0])
 			ret = take_service(inst, snap, &snap->service[snap->service_count++], id, bank);
+	take_offenders(snap, inst);
 	for (unsigned int i = 0; i < snap->service_count;
 	     i++) /* ended ones linger some seconds: counting the map itself would cost too much */
 		snap->map_entries[INSTANCE_MAP_MARKS] +=

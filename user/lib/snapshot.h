@@ -5,6 +5,7 @@
 
 #include "lib/deploy.h"
 #include "lib/instance.h"
+#include "lib/offenders.h"
 
 /* State of a service, first match; text by snapshot_state_name(). */
 enum snapshot_state {
@@ -35,6 +36,8 @@ struct snapshot_service {
 	int listeners; /* sockets that listen for it in this namespace; 0 = none found, then the next two mean nothing
 			*/
 	uint32_t accept_queue, accept_queue_max; /* summed over listeners */
+	size_t offender_count;                   /* sources over their own limit, the most refused first */
+	struct offender offender[OFFENDERS_SHOWN];
 };
 
 #define SNAPSHOT_INTERFACES 64
