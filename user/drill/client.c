@@ -3,48 +3,20 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "drill/client_parts.h"
 #include "drill/net.h"
 
 #define CLIENT_START_BATCH 64 /* connects between two looks at the sockets, while all start */
 
-enum client_state { CLIENT_ASLEEP, CLIENT_CONNECTING, CLIENT_ASKED, CLIENT_SERVED };
-
-struct crowd;
-
-struct client {
-	struct event io;
-	struct event timer;
-	struct crowd *crowd;
-	struct board_client *log;
-	uint64_t random;
-	uint32_t index;
-	enum client_state state;
-	int fd;
-};
-
-struct crowd {
-	struct event_base *base;
-	struct board *board;
-	const struct drill_params *params;
-	const struct client_job *job;
-	struct event *starter;
-	struct event *control;
-	uint32_t started;
-	int ctl;
-	struct client client[];
-};
-
 static void client_connect(struct client *c);
 static void client_ready(evutil_socket_t fd, short what, void *arg);
 
-static void client_timer_set(struct client *c, uint64_t ns)
+void client_timer_set(struct client *c, uint64_t ns)
 {
 	struct timeval tv = {.tv_sec = ns / 1000000000, .tv_usec = ns % 1000000000 / 1000};
 
@@ -63,43 +35,67 @@ static void client_hang_up(struct client *c)
 static void client_fail(struct client *c)
 {
 	const struct drill_params *params = c->crowd->params;
-	uint64_t delay;
 
 	client_hang_up(c);
 	evtimer_del(&c->timer);
 	c->log->failures++;
 	c->random = board_mix(c->random + c->log->failures);
-	delay = retry_delay_ns(&params->retry, c->log->failures, c->random);
-	client_timer_set(c, delay);
+	client_timer_set(c, retry_delay_ns(&params->retry, c->log->failures, c->random));
 }
 
 static void client_refused(struct client *c)
 {
-	BOARD_ADD(c->crowd->board->crowd.refused, 1);
+	BOARD_ADD(c->crowd->out->refused, 1);
 	client_fail(c);
+}
+
+static void client_lap(struct client *c)
+{
+	struct crowd *crowd = c->crowd;
+
+	BOARD_ADD(crowd->out->laps, 1);
+	if (BOARD_GET(crowd->board->start_ns))
+		latency_add(&crowd->out->latency, board_now_ns() - c->asked_ns);
+	c->asked_ns = 0;
+	client_hang_up(c);
+	if (crowd->job->think_ns)
+		client_timer_set(c, crowd->job->think_ns);
+	else
+		client_connect(c);
 }
 
 static void client_served(struct client *c)
 {
-	struct board_crowd *out = &c->crowd->board->crowd;
+	const struct client_job *job = c->crowd->job;
 
 	evtimer_del(&c->timer);
-	if (c->crowd->job->closed_loop) {
-		BOARD_ADD(out->laps, 1);
-		client_hang_up(c);
-		client_connect(c);
-		return;
+	if (!c->log->served_ns) {
+		c->log->served_ns = board_now_ns();
+		BOARD_ADD(c->crowd->out->served, 1);
 	}
-	c->state = CLIENT_SERVED;
-	c->log->served_ns = board_now_ns();
-	BOARD_ADD(out->served, 1);
+	if (job->again) {
+		client_lap(c);
+	} else if (job->closes) {
+		client_hang_up(c);
+		c->state = CLIENT_DONE;
+	} else {
+		c->state = CLIENT_SERVED;
+		client_talk_begin(c);
+	}
 }
 
 static void client_lost(struct client *c)
 {
 	c->log->lost++;
-	BOARD_ADD(c->crowd->board->crowd.lost, 1);
+	BOARD_ADD(c->crowd->out->lost, 1);
+	client_talk_end(c);
+	if (c->crowd->job->returns) {
+		client_fail(c);
+		return;
+	}
+	evtimer_del(&c->timer);
 	client_hang_up(c);
+	c->state = CLIENT_DONE;
 }
 
 static void client_read(struct client *c)
@@ -109,8 +105,10 @@ static void client_read(struct client *c)
 
 	/* Edge-triggered: read until there is nothing left. */
 	while ((len = recv(c->fd, reply, sizeof(reply), 0)) > 0) {
-		if (c->state == CLIENT_SERVED)
+		if (c->state == CLIENT_SERVED) {
+			client_talk_heard(c);
 			continue;
+		}
 		client_served(c);
 		if (c->state != CLIENT_SERVED)
 			return;
@@ -144,15 +142,17 @@ static void client_connect(struct client *c)
 	const struct drill_params *params = c->crowd->params;
 	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = net_client_addr(c->index)};
 	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
+				 .sin_addr.s_addr = c->crowd->job->server,
 				 .sin_port = htons(params->port)};
 	int on = 1;
 
 	c->state = CLIENT_CONNECTING;
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (!c->asked_ns)
+		c->asked_ns = board_now_ns();
 	if (!c->log->first_ns)
-		c->log->first_ns = board_now_ns();
-	BOARD_ADD(c->crowd->board->crowd.attempts, 1);
+		c->log->first_ns = c->asked_ns;
+	BOARD_ADD(c->crowd->out->attempts, 1);
 	if (c->fd < 0 || setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) ||
 	    bind(c->fd, (struct sockaddr *)&from, sizeof(from)) ||
 	    (connect(c->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS)) {
@@ -161,11 +161,11 @@ static void client_connect(struct client *c)
 	}
 	event_assign(&c->io, c->crowd->base, c->fd, EV_READ | EV_WRITE | EV_ET | EV_PERSIST, client_ready, c);
 	event_add(&c->io, NULL);
-	if (!c->crowd->job->closed_loop)
+	if (!c->crowd->job->patient)
 		client_timer_set(c, params->patience_ns);
 }
 
-/* One timer serves both: a client that is not asleep has run out of patience. */
+/* One timer serves all: a client that is neither asleep nor served has run out of patience. */
 static void client_time(evutil_socket_t fd, short what, void *arg)
 {
 	struct client *c = arg;
@@ -174,33 +174,66 @@ static void client_time(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	if (c->state == CLIENT_ASLEEP) {
 		client_connect(c);
-		return;
+	} else if (c->state == CLIENT_SERVED) {
+		client_talk_time(c);
+	} else if (c->state != CLIENT_DONE) {
+		BOARD_ADD(c->crowd->out->impatient, 1);
+		client_fail(c);
 	}
-	BOARD_ADD(c->crowd->board->crowd.impatient, 1);
-	client_fail(c);
 }
 
 static void crowd_start(evutil_socket_t fd, short what, void *arg)
 {
 	struct crowd *crowd = arg;
+	uint64_t spread = crowd->job->spread_ns;
 
 	(void)fd;
 	(void)what;
-	for (int i = 0; i < CLIENT_START_BATCH && crowd->started < crowd->job->count; i++)
-		client_connect(&crowd->client[crowd->started++]);
+	for (int i = 0; (spread || i < CLIENT_START_BATCH) && crowd->started < crowd->job->count; i++) {
+		struct client *c = &crowd->client[crowd->started++];
+
+		if (spread)
+			client_timer_set(c, board_mix(c->random + 1) % spread);
+		else
+			client_connect(c);
+	}
 	if (crowd->started < crowd->job->count)
 		event_active(crowd->starter, EV_TIMEOUT, 0);
+}
+
+/* The network's end of a connection goes away without a word to the client, and with a reset to the server. */
+static void crowd_cut(struct crowd *crowd)
+{
+	const struct linger now = {.l_onoff = 1};
+
+	for (uint32_t i = 0; i < crowd->job->count; i++) {
+		struct client *c = &crowd->client[i];
+
+		evtimer_del(&c->timer);
+		c->asked_ns = 0;
+		if (c->fd < 0)
+			continue;
+		setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+		client_hang_up(c);
+	}
+	crowd->started = 0;
 }
 
 static void crowd_control(evutil_socket_t fd, short what, void *arg)
 {
 	struct crowd *crowd = arg;
-	char sign;
+	char sign = 'S';
 
 	(void)what;
-	if (read(fd, &sign, 1) == 1 && sign == 'G')
+	if (read(fd, &sign, 1) == 1 && (sign == 'G' || sign == 'X')) {
+		if (sign == 'X')
+			crowd_cut(crowd);
 		event_active(crowd->starter, EV_TIMEOUT, 0);
-	else
+		return;
+	}
+	for (uint32_t i = 0; i < crowd->job->count; i++)
+		client_talk_end(&crowd->client[i]);
+	if (write(fd, "D", 1) == 1)
 		event_base_loopbreak(crowd->base);
 }
 
@@ -252,6 +285,7 @@ int client_actor(struct world *world, int ctl, const void *arg)
 	crowd->board = world->board;
 	crowd->params = world->board->params;
 	crowd->job = job;
+	crowd->out = &world->board->crowd[job->group];
 	crowd->ctl = ctl;
 	ret = crowd->base ? crowd_run(crowd) : 1;
 	/* Its connections end with the process. */

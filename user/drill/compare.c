@@ -12,7 +12,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "drill/half.h"
 #include "drill/progress.h"
 #include "drill/report.h"
 #include "drill/server.h"
@@ -24,11 +23,10 @@
 #define COMPARE_DESCRIPTORS 20000
 
 struct compare {
+	const struct drill *drill;
 	const struct drill_params *params;
-	struct board *board[2]; /* without, with */
-	struct result result[2];
-	bool ran[2];
-	double capacity[2];
+	struct board *board[RUN_COUNT];
+	struct report report;
 	char svg[256];
 };
 
@@ -88,9 +86,21 @@ static int compare_prepare(struct compare *c)
 	return 0;
 }
 
-static int compare_half(struct compare *c, int which)
+static int compare_programs(struct compare *c)
+{
+	struct board said = {0};
+
+	for (const char *const *name = c->drill->programs; name && *name; name++)
+		if (program_installed(&said, *name))
+			return compare_fail(c->params->json, -ENOENT, said.hint, "%s", said.error);
+	return 0;
+}
+
+/* Figures and verdict need the board to stay, so it goes at the very end. */
+static int compare_one(struct compare *c, enum drill_run which)
 {
 	const struct drill_params *p = c->params;
+	struct report_run *out = &c->report.run[which];
 	struct board *board = board_create(p);
 	int ret;
 
@@ -98,70 +108,78 @@ static int compare_half(struct compare *c, int which)
 		return compare_fail(p->json, -ENOMEM, NULL, "cannot map the log of %u clients: %s", p->clients,
 				    strerror(errno));
 	c->board[which] = board;
-	board->with_shield = which;
-	board->measure = !c->capacity[0];
-	memcpy(board->capacity, c->capacity, sizeof(board->capacity));
-	progress_say("%s the shield: %u clients reconnect at once", which ? "with" : "without", p->clients);
-	ret = half_run(board);
+	board->run = which;
+	board->measure = !c->report.capacity[0];
+	memcpy(board->capacity, c->report.capacity, sizeof(board->capacity));
+	progress_say("%s: %s", report_name(which), c->drill->title);
+	ret = run_make(c->drill, board);
 	if (ret == -EINTR)
 		return compare_fail(p->json, -EINTR, NULL, "interrupted, nothing is left behind");
+	if (ret && board->inconclusive)
+		return compare_fail(p->json, -EAGAIN, board->hint, "%s", board->error);
 	if (ret)
-		return compare_fail(p->json, -EIO, board->hint, "the half %s the shield could not be run: %s",
-				    which ? "with" : "without", board->error);
-	memcpy(c->capacity, board->capacity, sizeof(c->capacity));
-	if (!board_capacity_agrees(board))
-		return compare_fail(p->json, -EAGAIN, "run it again on a quieter machine",
-				    "inconclusive: two measurements of the server's capacity differ by more "
-				    "than 5 %%: %.1f and %.1f connections/s",
-				    c->capacity[0], c->capacity[1]);
-	if (result_compute(board, &c->result[which]))
-		return compare_fail(p->json, -ENOMEM, NULL, "out of memory");
-	c->ran[which] = true;
+		return compare_fail(p->json, -EIO, board->hint, "the run %s could not be made: %s", report_name(which),
+				    board->error);
+	memcpy(c->report.capacity, board->capacity, sizeof(board->capacity));
+	c->report.ideal_s = board_ideal_seconds(board);
+	ret = c->drill->figures(board, &out->figures);
+	if (ret)
+		return compare_fail(p->json, ret, NULL, "cannot compute the figures: %s", strerror(-ret));
+	out->ran = true;
+	out->board = board;
 	return 0;
 }
 
-static int compare_report(struct compare *c, bool must_collapse)
+static void compare_judge(struct report *report)
+{
+	struct figures_run runs[RUN_COUNT];
+
+	for (int r = 0; r < RUN_COUNT; r++)
+		runs[r] = (struct figures_run){.name = report_name(r),
+					       .figures = report->run[r].ran ? &report->run[r].figures : NULL};
+	report->passed = figures_judge(runs, RUN_COUNT, report->reason);
+}
+
+static int compare_print(const struct report *report, const char *svg)
+{
+	bool unicode = !strcmp(nl_langinfo(CODESET), "UTF-8");
+	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	int ret = report_table(report, stdout);
+
+	if (ret)
+		return compare_fail(false, ret, NULL, "cannot print the table: %s", strerror(-ret));
+	report_shield(report, stdout);
+	report_plot(report, stdout, unicode, colour);
+	printf("picture: %s\n%s: %s\n", svg, report->passed ? "PASS" : "FAIL", report->reason);
+	for (int r = 0; r < RUN_COUNT; r++)
+		if (report->run[r].ran && report->run[r].board->shield_note[0])
+			printf("note: %s\n", report->run[r].board->shield_note);
+	return 0;
+}
+
+static int compare_report(struct compare *c)
 {
 	const struct drill_params *p = c->params;
-	char reason[RESULT_REASON_MAX];
-	struct report report = {
-		.params = p,
-		.capacity = {c->capacity[0], c->capacity[1]},
-		.without = c->ran[0] ? &c->result[0] : NULL,
-		.with = c->ran[1] ? &c->result[1] : NULL,
-		.shield = c->ran[1] ? &c->board[1]->shield : NULL,
-		.shield_note = c->ran[1] ? c->board[1]->shield_note : NULL,
-		.reason = reason,
-	};
+	struct report *report = &c->report;
 	int ret;
 
-	report.passed = result_judge(report.without, report.with, must_collapse, reason);
-	ret = report_svg(&report, c->svg);
+	compare_judge(report);
+	ret = report_svg(report, c->svg);
 	if (ret)
 		return compare_fail(p->json, ret, NULL, "cannot write %s: %s", c->svg, strerror(-ret));
 	if (p->json) {
-		json_t *root = report_json(&report, c->svg);
+		json_t *root = report_json(report, c->svg);
 
 		if (!root)
 			return compare_fail(true, -ENOMEM, NULL, "out of memory");
 		json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
 		putchar('\n');
 		json_decref(root);
-	} else {
-		bool unicode = !strcmp(nl_langinfo(CODESET), "UTF-8");
-		bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-
-		ret = report_table(&report, stdout);
-		if (ret)
-			return compare_fail(false, ret, NULL, "cannot print the table: %s", strerror(-ret));
-		report_shield(&report, stdout);
-		report_plot(&report, stdout, unicode, colour);
-		printf("picture: %s\n%s: %s\n", c->svg, report.passed ? "PASS" : "FAIL", reason);
-		if (report.shield_note && report.shield_note[0])
-			printf("note: %s\n", report.shield_note);
+	} else if (compare_print(report, c->svg)) {
+		return 1;
 	}
 	fflush(stdout);
-	return !report.passed;
+	return !report->passed;
 }
 
 static void compare_interrupted(int signal)
@@ -185,12 +203,16 @@ static void compare_block(sigset_t *before)
 	sigprocmask(SIG_BLOCK, &block, before);
 }
 
-int compare_run(const struct drill_params *params, bool must_collapse)
+int compare_run(const struct drill *drill, const struct drill_params *params)
 {
-	struct compare c = {.params = params};
+	struct compare *c = calloc(1, sizeof(*c));
+	int ret, turn = -1;
 	sigset_t before;
-	int ret = compare_prepare(&c), turn = -1;
 
+	if (!c)
+		return compare_fail(params->json, -ENOMEM, NULL, "out of memory");
+	*c = (struct compare){.drill = drill, .params = params, .report = {.drill = drill, .params = params}};
+	ret = compare_prepare(c) || compare_programs(c);
 	if (!ret) {
 		turn = turn_take();
 		if (turn < 0)
@@ -199,17 +221,15 @@ int compare_run(const struct drill_params *params, bool must_collapse)
 	}
 	setlocale(LC_CTYPE, "");
 	compare_block(&before);
-	if (!ret && params->only != DRILL_ONLY_WITH)
-		ret = compare_half(&c, 0);
-	if (!ret && params->only != DRILL_ONLY_WITHOUT)
-		ret = compare_half(&c, 1);
+	for (int run = 0; !ret && run < RUN_COUNT; run++)
+		if (params->runs & RUN_BIT(run))
+			ret = compare_one(c, run);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!ret)
-		ret = compare_report(&c, must_collapse);
-	for (int i = 0; i < 2; i++) {
-		result_free(&c.result[i]);
-		board_destroy(c.board[i]);
-	}
+		ret = compare_report(c);
+	for (int run = 0; run < RUN_COUNT; run++)
+		board_destroy(c->board[run]);
+	free(c);
 	if (turn >= 0)
 		close(turn);
 	return ret;

@@ -2,13 +2,13 @@
 #ifndef DRILL_COMPARE_H
 #define DRILL_COMPARE_H
 
-#include "drill/params.h"
+#include "drill/kit.h"
 
 /*
- * Runs the same storm without and with the shield, prints the report and the verdict. `must_collapse`: the
- * half without the shield has to show the incident. Returns the exit status.
+ * Makes the runs of a drill that params->runs names, one after the other against the same capacity, prints the report
+ * and the verdict. Returns the exit status.
  */
-int compare_run(const struct drill_params *params, bool must_collapse);
+int compare_run(const struct drill *drill, const struct drill_params *params);
 
 /*
  * Says on stderr in one line what could not be done and what to do about it (may be NULL), and with --json

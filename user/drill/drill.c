@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "drill/compare.h"
-#include "drill/params.h"
+#include "drill/kit.h"
 #include "lib/keys.h"
 
 #define DRILL_USAGE 2
@@ -36,16 +36,17 @@ struct drill_args {
 	}
 
 static const struct argp_option drill_options[] = {
-	OPTION("clients", OPT_CLIENTS, "N", "how many clients reconnect at once (6000)"),
-	OPTION("patience", OPT_PATIENCE, "DURATION", "how long each waits for the reply before it gives up (5s)"),
-	OPTION("retry", OPT_RETRY, "POLICY", "and then: now, fixed:S, exp:BASE:MAX, expj:BASE:MAX (fixed:1s)"),
-	OPTION("rtt", OPT_RTT, "MIN-MAX", "round-trip times of the clients, 0 for none (10ms-100ms)"),
-	OPTION("seconds", OPT_SECONDS, "S", "longest storm of a half (40, or 3.2 times the ideal)"),
+	OPTION("clients", OPT_CLIENTS, "N", "how many clients there are"),
+	OPTION("drop", OPT_DROP, "P%", "cut off this share of them, which then reconnects; 100% for all (33%)"),
+	OPTION("patience", OPT_PATIENCE, "DURATION", "how long each waits for the reply before it gives up"),
+	OPTION("retry", OPT_RETRY, "POLICY", "and then: now, fixed:S, exp:BASE:MAX, expj:BASE:MAX"),
+	OPTION("rtt", OPT_RTT, "MIN-MAX", "round-trip times of the clients, 0 for none"),
+	OPTION("seconds", OPT_SECONDS, "S", "longest storm of a run (40, or 3.2 times the ideal)"),
 	OPTION("server", OPT_SERVER, "eager|lazy", "accepts at once, or when done with the last (eager)"),
-	OPTION("cost", OPT_COST, "DURATION", "CPU time the server spends on each connection (2ms)"),
+	OPTION("cost", OPT_COST, "DURATION", "CPU time the server spends on each connection"),
 	OPTION("seed", OPT_SEED, "N", "the same seed gives the same storm (1)"),
 	OPTION("attach-at", OPT_ATTACH_AT, "DURATION", "attach the shield so long after the storm began"),
-	OPTION("only", OPT_ONLY, "with|without", "run one half only"),
+	OPTION("only", OPT_ONLY, "without|with|ramp", "make one run only"),
 	OPTION("svg", OPT_SVG, "FILE", "write the picture there (synhold-drill-NAME.svg)"),
 	OPTION("log", OPT_LOG, "FILE", "write what the shield logs there"),
 	OPTION("json", OPT_JSON, NULL, "print one JSON object"),
@@ -110,7 +111,7 @@ static char *drill_help(int key, const char *text, void *input)
 	fputs("Drills:\n", f);
 	for (size_t i = 0; i < DRILL_COUNT; i++)
 		fprintf(f, "  %-12s %s\n", drills[i]->name, drills[i]->doc);
-	fputs("\nNothing outside its private namespaces is touched. Exit status: 0 the drill passed, "
+	fputs("\nDefaults that are not said above are each drill's own. The first is the one without a NAME. Nothing outside its private namespaces is touched. Exit status: 0 the drill passed, "
 	      "1 it failed or could not be run, 2 usage.",
 	      f);
 	fclose(f);
@@ -161,6 +162,25 @@ static int drill_check_keys(const struct drill_args *args)
 	return 0;
 }
 
+/* An option that the drill has no use for would promise what it does not do. */
+static int drill_check_options(const struct drill_args *args, const struct drill *drill,
+			       const struct drill_params *params)
+{
+	unsigned int extra = args->set & ~(drill->options | PARAMS_COMMON);
+	char what[96];
+
+	if (extra) {
+		snprintf(what, sizeof(what), "--%s: the drill %s has no such option",
+			 drill_options[__builtin_ctz(extra)].name, drill->name);
+		return drill_usage(args, "see `synhold drill --help`", what);
+	}
+	if ((args->set & 1u << OPT_ONLY) && !(params->runs & args->given.runs)) {
+		snprintf(what, sizeof(what), "--only: the drill %s has no such run with these options", drill->name);
+		return drill_usage(args, "see `synhold drill --help`", what);
+	}
+	return 0;
+}
+
 int drill_main(int argc, char **argv)
 {
 	char *keys[argc + 1], what[160];
@@ -187,10 +207,12 @@ int drill_main(int argc, char **argv)
 		snprintf(what, sizeof(what), "%s: no drill of that name", args.name);
 		return drill_usage(&args, "`synhold drill --help` lists them", what);
 	}
-	ret = drill_check_keys(&args);
+	params = *drill->defaults(&args.given, args.set);
+	ret = drill_check_options(&args, drill, &params);
+	if (!ret)
+		ret = drill_check_keys(&args);
 	if (ret)
 		return ret;
-	params = *drill->defaults;
 	params_merge(&params, &args.given, args.set);
-	return drill->run(&params);
+	return compare_run(drill, &params);
 }

@@ -17,14 +17,17 @@
 /* A burst of every client's SYN has to fit, or the drill would test the queue of its own delay line. */
 #define NET_QUEUE_LEN "200000"
 
-static const char net_server_setup[] = "link set lo up\n"
-				       "link set " NET_SHIELD_IFACE " up\n"
-				       "addr add 10.99.0.2/24 dev " NET_SHIELD_IFACE "\n"
-				       "route add default via 10.99.0.1\n";
+/* The prefix is 10.PREFIX.HOST.0/24: .1 is the router, .2 the node or the front. */
+static const char net_stub_setup[] = "link set lo up\n"
+				     "link set " NET_SHIELD_IFACE " up\n"
+				     "addr add 10.%d.%d.2/24 dev " NET_SHIELD_IFACE "\n"
+				     "route add default via 10.%d.%d.1\n";
+
+static const char net_down_setup[] = "link set %s up\n"
+				     "addr add 10.%d.%d.1/24 dev %s\n";
 
 static const char net_router_setup[] = "link set lo up\n"
-				       "link set down0 up\n"
-				       "addr add 10.99.0.1/24 dev down0\n"
+				       "addr add " NET_CHECKER_TEXT "/32 dev lo\n"
 				       "link set up0 txqueuelen " NET_QUEUE_LEN " up\n"
 				       "addr add 10.98.0.1/30 dev up0\n"
 				       "route add 10.10.0.0/15 via 10.98.0.2 dev up0 onlink\n";
@@ -118,31 +121,52 @@ static int net_here(struct world *world, enum world_net net, bool create)
 	return 0;
 }
 
-static int net_veth(struct world *world, const char *name, const char *peer, enum world_net peer_net)
+static int net_veth(struct world *world, const char *name, enum world_net peer_net)
 {
 	char script[160];
 	int fd = fcntl(world->net[peer_net], F_DUPFD, 64); /* survives the exec of ip */
 	int ret;
 
-	snprintf(script, sizeof(script), "link add %s type veth peer name %s netns /proc/self/fd/%d\n", name, peer, fd);
+	snprintf(script, sizeof(script),
+		 "link add %s type veth peer name " NET_SHIELD_IFACE " netns /proc/self/fd/%d\n", name, fd);
 	ret = net_ip(world, script);
 	close(fd);
 	return ret;
 }
 
+/* A network with one card, behind the router. The caller is in the router's network before and after. */
+static int net_stub(struct world *world, enum world_net net, int prefix, int host)
+{
+	char script[256], name[16];
+
+	snprintf(name, sizeof(name), "down%d", net);
+	if (net != WORLD_NODE0 && (net_here(world, net, true) || world_enter(world, WORLD_ROUTER)))
+		return -1;
+	if (net_veth(world, name, net))
+		return -1;
+	snprintf(script, sizeof(script), net_down_setup, name, prefix, host, name);
+	if (net_ip(world, script) || world_enter(world, net))
+		return -1;
+	snprintf(script, sizeof(script), net_stub_setup, prefix, host, prefix, host);
+	return net_ip(world, script) || world_enter(world, WORLD_ROUTER) ? -1 : 0;
+}
+
 int net_build(struct world *world)
 {
-	if (net_here(world, WORLD_SERVER, false) || net_here(world, WORLD_CLIENTS, true))
+	if (net_here(world, WORLD_NODE0, false) || net_here(world, WORLD_CLIENTS, true))
 		return -1;
 	world->tun[0] = net_tun(world, "wan0");
-	if (world->tun[0] < 0 || net_here(world, WORLD_ROUTER, true) ||
-	    net_veth(world, "down0", NET_SHIELD_IFACE, WORLD_SERVER))
+	if (world->tun[0] < 0 || net_ip(world, net_clients_setup) || net_here(world, WORLD_ROUTER, true))
 		return -1;
 	world->tun[1] = net_tun(world, "up0");
-	if (world->tun[1] < 0 || net_ip(world, net_router_setup) || world_enter(world, WORLD_CLIENTS) ||
-	    net_ip(world, net_clients_setup) || world_enter(world, WORLD_SERVER) || net_ip(world, net_server_setup))
+	if (world->tun[1] < 0 || net_ip(world, net_router_setup))
 		return -1;
-	return 0;
+	for (int i = 0; i < world->plan.nodes; i++)
+		if (net_stub(world, world_node(i), 99, i))
+			return -1;
+	if (world->plan.front && net_stub(world, WORLD_FRONT, 97, 0))
+		return -1;
+	return world_enter(world, WORLD_NODE0) ? -1 : 0;
 }
 
 /* One number of a /proc/net file that pairs a line of names with a line of values. */
@@ -178,7 +202,7 @@ uint64_t net_syns_sent(const struct world *world)
 		return 0;
 	syns = net_counter("/proc/self/net/snmp", "Tcp:", "ActiveOpens") +
 	       net_counter("/proc/self/net/netstat", "TcpExt:", "TCPSynRetrans");
-	if (world_enter(world, WORLD_SERVER))
+	if (world_enter(world, WORLD_NODE0))
 		abort(); /* a runner in the wrong network would measure nonsense */
 	return syns;
 }

@@ -43,6 +43,16 @@ static int parse_clients(const char *text, struct drill_params *p)
 	return 0;
 }
 
+static int parse_drop(const char *text, struct drill_params *p)
+{
+	uint32_t ppm;
+
+	if (units_parse_share(text, &ppm) || !ppm)
+		return -EINVAL;
+	p->drop_ppm = ppm;
+	return 0;
+}
+
 static int parse_patience(const char *text, struct drill_params *p)
 {
 	return params_duration(text, 3600 * 1000000000ull, &p->patience_ns);
@@ -115,10 +125,14 @@ static int parse_attach_at(const char *text, struct drill_params *p)
 
 static int parse_only(const char *text, struct drill_params *p)
 {
-	if (strcmp(text, "with") && strcmp(text, "without"))
-		return -EINVAL;
-	p->only = strcmp(text, "with") ? DRILL_ONLY_WITHOUT : DRILL_ONLY_WITH;
-	return 0;
+	static const char *const names[RUN_COUNT] = {"without", "with", "ramp"};
+
+	for (int run = 0; run < RUN_COUNT; run++)
+		if (!strcmp(text, names[run])) {
+			p->runs = RUN_BIT(run);
+			return 0;
+		}
+	return -EINVAL;
 }
 
 static int parse_svg(const char *text, struct drill_params *p)
@@ -155,6 +169,7 @@ static const struct {
 	const char *form;
 } params_forms[OPT_COUNT] = {
 	[OPT_CLIENTS] = {parse_clients, "a number from 1 to 65000"},
+	[OPT_DROP] = {parse_drop, "a percentage above 0% and up to 100%, for example 33%"},
 	[OPT_PATIENCE] = {parse_patience, "a duration up to 1h, for example 5s"},
 	[OPT_RETRY] = {parse_retry, RETRY_FORMS},
 	[OPT_RTT] = {parse_rtt, "MIN-MAX up to 10s, for example 10ms-100ms, or 0"},
@@ -163,7 +178,7 @@ static const struct {
 	[OPT_COST] = {parse_cost, "a duration up to 1s, for example 2ms"},
 	[OPT_SEED] = {parse_seed, "a number from 0 to 9223372036854775807"},
 	[OPT_ATTACH_AT] = {parse_attach_at, "a duration up to 1h, for example 30s"},
-	[OPT_ONLY] = {parse_only, "with or without"},
+	[OPT_ONLY] = {parse_only, "without, with or ramp"},
 	[OPT_SVG] = {parse_svg, "a file name"},
 	[OPT_LOG] = {parse_log, "a file name"},
 	[OPT_JSON] = {parse_json, ""},
@@ -188,6 +203,7 @@ void params_merge(struct drill_params *p, const struct drill_params *given, unsi
 			p->field = given->field; \
 	} while (0)
 	PARAMS_TAKE(OPT_CLIENTS, clients);
+	PARAMS_TAKE(OPT_DROP, drop_ppm);
 	PARAMS_TAKE(OPT_PATIENCE, patience_ns);
 	PARAMS_TAKE(OPT_RETRY, retry);
 	PARAMS_TAKE(OPT_RTT, rtt_min_ns);
@@ -197,11 +213,19 @@ void params_merge(struct drill_params *p, const struct drill_params *given, unsi
 	PARAMS_TAKE(OPT_COST, cost_ns);
 	PARAMS_TAKE(OPT_SEED, seed);
 	PARAMS_TAKE(OPT_ATTACH_AT, attach_at_ns);
-	PARAMS_TAKE(OPT_ONLY, only);
+	PARAMS_TAKE(OPT_ONLY, runs);
 	PARAMS_TAKE(OPT_SVG, svg);
 	PARAMS_TAKE(OPT_LOG, log);
 	PARAMS_TAKE(OPT_JSON, json);
 	PARAMS_TAKE(OPT_PORT, port);
 #undef PARAMS_TAKE
 	p->keys = given->keys;
+}
+
+bool params_same_incident(const struct drill_params *p, const struct drill_params *d)
+{
+	return p->clients == d->clients && p->drop_ppm == d->drop_ppm && p->patience_ns == d->patience_ns &&
+	       p->retry.kind == d->retry.kind && p->retry.base_ns == d->retry.base_ns &&
+	       p->rtt_min_ns == d->rtt_min_ns && p->rtt_max_ns == d->rtt_max_ns && p->cost_ns == d->cost_ns &&
+	       p->lazy == d->lazy && p->seconds == d->seconds;
 }

@@ -7,7 +7,11 @@
 
 #include "drill/retry.h"
 
-enum drill_only { DRILL_BOTH, DRILL_ONLY_WITHOUT, DRILL_ONLY_WITH };
+/* A drill is up to three runs of the same incident; the third recovers from it by hand, with the levers. */
+enum drill_run { RUN_WITHOUT, RUN_WITH, RUN_RAMP, RUN_COUNT };
+
+#define RUN_BIT(run) (1u << (run))
+#define RUN_ALL (RUN_BIT(RUN_COUNT) - 1)
 
 /* Each client is a source address of 10.10.0.0/16, and the first and last are left out. */
 #define DRILL_CLIENTS_MAX 65000
@@ -17,6 +21,7 @@ enum drill_only { DRILL_BOTH, DRILL_ONLY_WITHOUT, DRILL_ONLY_WITH };
 struct drill_params {
 	const char *name;
 	uint32_t clients;
+	uint32_t drop_ppm;    /* this share of them is cut off and reconnects; the others stay connected and talk */
 	uint64_t patience_ns; /* from connect() to the first byte of the reply */
 	struct retry_policy retry;
 	uint64_t rtt_min_ns;
@@ -27,7 +32,7 @@ struct drill_params {
 	uint64_t attach_at_ns; /* the shield comes this long after the storm began; 0: before it */
 	uint64_t seed;
 	uint16_t port;
-	enum drill_only only;
+	unsigned int runs; /* bits of enum drill_run */
 	bool json;
 	const char *svg; /* NULL: the drill's own name */
 	const char *log; /* where the shield's own log goes; NULL: nowhere */
@@ -36,6 +41,7 @@ struct drill_params {
 
 enum params_option {
 	OPT_CLIENTS,
+	OPT_DROP,
 	OPT_PATIENCE,
 	OPT_RETRY,
 	OPT_RTT,
@@ -59,14 +65,13 @@ const char *params_form(enum params_option option);
 /* Takes the options whose bits are in `set` over from `given`, and the keys. */
 void params_merge(struct drill_params *params, const struct drill_params *given, unsigned int set);
 
-struct drill {
-	const char *name;
-	const char *doc;
-	const struct drill_params *defaults;
-	/* Runs the drill and prints the report. Returns the exit status. */
-	int (*run)(const struct drill_params *params);
-};
+/* Options that any drill has; others are refused where a drill does not name them. */
+#define PARAMS_COMMON                                                                                        \
+	(1u << OPT_CLIENTS | 1u << OPT_PATIENCE | 1u << OPT_RETRY | 1u << OPT_RTT | 1u << OPT_SECONDS |      \
+	 1u << OPT_COST | 1u << OPT_SEED | 1u << OPT_ONLY | 1u << OPT_SVG | 1u << OPT_LOG | 1u << OPT_JSON | \
+	 1u << OPT_PORT)
 
-extern const struct drill drill_trello;
+/* True when nothing that shapes the incident differs: only then does a drill claim that the incident happens. */
+bool params_same_incident(const struct drill_params *params, const struct drill_params *defaults);
 
 #endif

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "drill/report.h"
-
 #include <string.h>
+
+#include "drill/curve.h"
+#include "drill/report.h"
 
 #define PLOT_COLUMNS 64
 #define PLOT_ROWS 12
 #define PLOT_DOTS_X (PLOT_COLUMNS * 2) /* a braille character is 2 x 4 dots */
 #define PLOT_DOTS_Y (PLOT_ROWS * 4)
 
-enum plot_line { PLOT_NONE, PLOT_IDEAL, PLOT_WITHOUT, PLOT_WITH, PLOT_LINES };
+enum plot_line { PLOT_NONE, PLOT_IDEAL, PLOT_RUN, PLOT_LINES = PLOT_RUN + RUN_COUNT };
 
 static const struct {
-	const char *name;
 	const char *colour;
 	char ascii;
 } plot_lines[PLOT_LINES] = {
-	[PLOT_IDEAL] = {"ideal", "\033[90m", '.'},
-	[PLOT_WITHOUT] = {"without the shield", "\033[31m", 'o'},
-	[PLOT_WITH] = {"with it", "\033[32m", '#'},
+	[PLOT_IDEAL] = {"\033[90m", '.'},
+	[PLOT_RUN + RUN_WITHOUT] = {"\033[31m", 'o'},
+	[PLOT_RUN + RUN_WITH] = {"\033[32m", '#'},
+	[PLOT_RUN + RUN_RAMP] = {"\033[34m", '+'},
 };
 
 struct plot {
@@ -45,22 +46,24 @@ static int plot_height(const struct plot *p, double served)
 }
 
 /* One column of dots after the other, joined where the curve is steep. */
-static void plot_result(struct plot *p, const struct result *r, enum plot_line line)
+static void plot_run(struct plot *p, const struct report_run *run, enum plot_line line)
 {
-	uint32_t served = 0;
+	struct curve curve;
+	uint32_t at = 0;
 	int before = 0;
 
-	for (int x = 0; r && x < PLOT_DOTS_X; x++) {
+	curve_take(run->board, CURVE_SERVED, &curve);
+	for (int x = 0; curve.points && x < PLOT_DOTS_X; x++) {
 		double t = p->span_s * (x + 1) / PLOT_DOTS_X;
 		int y;
 
-		if (t > r->lasted_s + p->span_s / PLOT_DOTS_X)
+		if (t > run->board->end_ns / 1e9 + p->span_s / PLOT_DOTS_X)
 			break;
-		while (served < r->curve_points && r->curve_s[served] <= t)
-			served++;
-		y = plot_height(p, served);
-		for (int at = before < y ? before + 1 : y; at <= y; at++)
-			plot_dot(p, x, at, line);
+		while (at + 1 < curve.points && curve.t[at + 1] <= t)
+			at++;
+		y = plot_height(p, curve.t[at] <= t ? curve.y[at] : 0);
+		for (int dot = before < y ? before + 1 : y; dot <= y; dot++)
+			plot_dot(p, x, dot, line);
 		before = y;
 	}
 }
@@ -94,7 +97,7 @@ static void plot_cell(const struct plot *p, FILE *out, int row, int column, bool
 		fputs("\033[0m", out);
 }
 
-static void plot_key(FILE *out, enum plot_line line, bool unicode, bool colour)
+static void plot_key(FILE *out, enum plot_line line, const char *name, bool unicode, bool colour)
 {
 	if (colour)
 		fputs(plot_lines[line].colour, out);
@@ -102,57 +105,48 @@ static void plot_key(FILE *out, enum plot_line line, bool unicode, bool colour)
 		fputs(line == PLOT_IDEAL ? "\u2804\u2804" : "\u2812\u2812", out);
 	else
 		fprintf(out, "%c%c", plot_lines[line].ascii, plot_lines[line].ascii);
-	fprintf(out, " %s%s   ", plot_lines[line].name, colour ? "\033[0m" : "");
+	fprintf(out, " %s%s   ", name, colour ? "\033[0m" : "");
 }
 
-/* Without colours braille curves look alike: say in words where each one ends. */
-static void plot_words(FILE *out, const struct result *r, const char *name)
+static void plot_axes(const struct plot *p, FILE *out, bool unicode, bool colour)
 {
-	if (!r)
-		return;
-	if (r->served == r->clients)
-		fprintf(out, "        %s: all %u after %.1f s\n", name, r->clients, r->drain_s);
-	else
-		fprintf(out, "        %s: %u, the last after %.1f s, then none until %.1f s\n", name, r->served,
-			r->drain_s, r->lasted_s);
-}
-
-void report_plot(const struct report *report, FILE *out, bool unicode, bool colour)
-{
-	const struct result *any = report->with ? report->with : report->without;
-	struct plot p;
-
-	memset(&p, 0, sizeof(p));
-	p.clients = any->clients;
-	p.span_s = any->ideal_s;
-	if (report->without && report->without->lasted_s > p.span_s)
-		p.span_s = report->without->lasted_s;
-	if (report->with && report->with->lasted_s > p.span_s)
-		p.span_s = report->with->lasted_s;
-	plot_ideal(&p, any->ideal_s);
-	plot_result(&p, report->without, PLOT_WITHOUT);
-	plot_result(&p, report->with, PLOT_WITH);
 	fputs("\n served\n", out);
 	for (int row = 0; row < PLOT_ROWS; row++) {
 		if (row == 0 || row == PLOT_ROWS - 1)
-			fprintf(out, "%6u %s", row ? 0 : p.clients, unicode ? "\u2524" : "|");
+			fprintf(out, "%6u %s", row ? 0 : p->clients, unicode ? "\u2524" : "|");
 		else
 			fprintf(out, "       %s", unicode ? "\u2502" : "|");
 		for (int column = 0; column < PLOT_COLUMNS; column++)
-			plot_cell(&p, out, row, column, unicode, colour);
+			plot_cell(p, out, row, column, unicode, colour);
 		fputc('\n', out);
 	}
 	fprintf(out, "       %s", unicode ? "\u2514" : "+");
 	for (int column = 0; column < PLOT_COLUMNS; column++)
 		fputs(unicode ? "\u2500" : "-", out);
-	fprintf(out, "\n        0%*.1f s\n        ", PLOT_COLUMNS - 3, p.span_s);
-	if (report->with)
-		plot_key(out, PLOT_WITH, unicode, colour);
-	if (report->without)
-		plot_key(out, PLOT_WITHOUT, unicode, colour);
-	plot_key(out, PLOT_IDEAL, unicode, colour);
+	fprintf(out, "\n        0%*.1f s\n        ", PLOT_COLUMNS - 3, p->span_s);
+}
+
+void report_plot(const struct report *report, FILE *out, bool unicode, bool colour)
+{
+	struct plot p;
+
+	memset(&p, 0, sizeof(p));
+	p.clients = board_dropped(report->params);
+	p.span_s = report_span_s(report);
+	plot_ideal(&p, report->ideal_s);
+	for (int r = 0; r < RUN_COUNT; r++)
+		if (report->run[r].ran)
+			plot_run(&p, &report->run[r], PLOT_RUN + r);
+	plot_axes(&p, out, unicode, colour);
+	for (int r = 0; r < RUN_COUNT; r++)
+		if (report->run[r].ran)
+			plot_key(out, PLOT_RUN + r, report_name(r), unicode, colour);
+	plot_key(out, PLOT_IDEAL, "ideal", unicode, colour);
 	fputc('\n', out);
-	plot_words(out, report->without, "without");
-	plot_words(out, report->with, "with");
+	/* Without colours braille curves look alike: say in words what became of each. */
+	for (int r = 0; r < RUN_COUNT; r++)
+		if (report->run[r].ran)
+			fprintf(out, "        %s: %s; %s\n", report_name(r), report->run[r].figures.line[0],
+				report->run[r].figures.line[1]);
 	fputc('\n', out);
 }

@@ -7,7 +7,7 @@
 
 #define PROGRESS_LINE_SECONDS 5
 
-/* Per process: the runner of each half starts afresh. */
+/* Per process: the runner of each run starts afresh. */
 static struct board_sample progress_last;
 static bool progress_open;
 
@@ -33,6 +33,7 @@ void progress_show(const struct board *board, const struct board_sample *now)
 {
 	bool tty = isatty(STDERR_FILENO), end = board->end != BOARD_RUNNING;
 	float since = now->t - progress_last.t;
+	static const char *const names[RUN_COUNT] = {"without", "with", "ramp"};
 	char held[32] = "";
 
 	if (!end && since < (tty ? 1 : PROGRESS_LINE_SECONDS))
@@ -40,9 +41,9 @@ void progress_show(const struct board *board, const struct board_sample *now)
 	if (now->held >= 0)
 		snprintf(held, sizeof(held), "  %6d held", now->held);
 	fprintf(stderr, "%s%-7s  %5.1f s  %6u of %u served  %5.0f/s  %6u in the server's queue%s%s", tty ? "\r" : "",
-		board->with_shield ? "with" : "without", now->t, now->served, board->params->clients,
-		since > 0 ? (now->served - progress_last.served) / since : 0,
-		BOARD_GET(board->server.queue) + BOARD_GET(board->server.accept_queue), held, tty ? "\033[K" : "\n");
+		names[board->run], now->t, now->served, board->dropped,
+		since > 0 ? (now->served - progress_last.served) / since : 0, board_backlog(board), held,
+		tty ? "\033[K" : "\n");
 	progress_open = tty;
 	progress_last = *now;
 	if (end)

@@ -4,7 +4,7 @@
 
 #include "drill/board.h"
 
-/* Says on stderr how the half goes: one line that is rewritten on a terminal, elsewhere a line every 5 s. */
+/* Says on stderr how the run goes: one line that is rewritten on a terminal, elsewhere a line every 5 s. */
 void progress_show(const struct board *board, const struct board_sample *now);
 
 /* A line that stays, such as what the drill does next. */

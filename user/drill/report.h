@@ -5,31 +5,43 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "drill/board.h"
-#include "drill/result.h"
+#include "drill/kit.h"
 
-/* Everything a report needs; a half that was not run is NULL. */
+struct report_run {
+	bool ran;
+	const struct board *board;
+	struct figures figures;
+};
+
+/* Everything a report needs, in the order of enum drill_run. */
 struct report {
+	const struct drill *drill;
 	const struct drill_params *params;
 	double capacity[2];
-	const struct result *without;
-	const struct result *with;
-	const struct board_shield *shield; /* of the half with it */
-	const char *shield_note;
+	double ideal_s;
+	struct report_run run[RUN_COUNT];
 	bool passed;
-	const char *reason;
+	char reason[FIGURES_REASON_MAX];
 };
+
+/* What a run is called: as a column and a key, in a sentence, and beside its curve. */
+const char *report_key(enum drill_run run);
+const char *report_name(enum drill_run run);
+const char *report_label(enum drill_run run);
+
+/* The longest run, in seconds; at least the ideal. */
+double report_span_s(const struct report *report);
 
 /* The figures side by side. Returns 0 or -errno. */
 int report_table(const struct report *report, FILE *out);
 
-/* What the shield said about itself, in a line or two; nothing when it said nothing. */
+/* What the shield said about itself, in a line or two a run; nothing when it said nothing. */
 void report_shield(const struct report *report, FILE *out);
 
 /* Served clients over time as a picture of characters; plain ASCII unless `unicode`. */
 void report_plot(const struct report *report, FILE *out, bool unicode, bool colour);
 
-/* The same as a self-contained SVG file. Returns 0 or -errno; no file is left behind on failure. */
+/* All curves as a self-contained SVG file. Returns 0 or -errno; no file is left behind on failure. */
 int report_svg(const struct report *report, const char *path);
 
 /* Everything as one object, a new reference; NULL when out of memory. */

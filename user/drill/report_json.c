@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <math.h>
+#include <string.h>
+
+#include "drill/curve.h"
 #include "drill/report.h"
 
 static json_t *report_json_params(const struct drill_params *p)
@@ -6,68 +10,157 @@ static json_t *report_json_params(const struct drill_params *p)
 	char retry[80];
 
 	retry_format(&p->retry, retry, sizeof(retry));
-	return json_pack("{sI sf ss s[ff] sf ss sf sI si}", "clients", (json_int_t)p->clients, "patience_seconds",
-			 p->patience_ns / 1e9, "retry", retry, "rtt_seconds", p->rtt_min_ns / 1e9, p->rtt_max_ns / 1e9,
-			 "cost_seconds", p->cost_ns / 1e9, "server", p->lazy ? "lazy" : "eager", "attach_at_seconds",
-			 p->attach_at_ns / 1e9, "seed", (json_int_t)p->seed, "port", p->port);
+	return json_pack("{sI sI sf ss s[ff] sf ss sf sI si}", "clients", (json_int_t)p->clients, "dropped",
+			 (json_int_t)board_dropped(p), "patience_seconds", p->patience_ns / 1e9, "retry", retry,
+			 "rtt_seconds", p->rtt_min_ns / 1e9, p->rtt_max_ns / 1e9, "cost_seconds", p->cost_ns / 1e9,
+			 "server", p->lazy ? "lazy" : "eager", "attach_at_seconds", p->attach_at_ns / 1e9, "seed",
+			 (json_int_t)p->seed, "port", p->port);
 }
 
-static json_t *report_json_late(const struct result *r)
+static json_t *report_json_value(const struct figure *f)
 {
-	if (!r->late)
+	if (isnan(f->value))
 		return json_null();
-	return json_pack("{sf sf sf sf}", "drain_seconds", r->late_drain_s, "ideal_seconds", r->late_ideal_s,
-			 "backlog_seconds", r->late_backlog_s, "ratio", r->late_ratio);
+	if (f->unit == FIGURE_COUNT)
+		return json_integer((json_int_t)f->value);
+	if (f->unit == FIGURE_FLAG)
+		return json_boolean(f->value != 0);
+	return json_real(f->unit == FIGURE_MS ? f->value / 1e3 : f->value);
 }
 
-static json_t *report_json_half(const struct result *r)
+/* Puts it where its key says; dots nest. Returns 0 or -1. */
+static int report_json_place(json_t *object, const char *key, json_t *value)
 {
-	bool drained;
+	size_t len = strcspn(key, ".");
+	char name[64];
+	json_t *inner;
 
-	if (!r)
+	if (!key[len])
+		return json_object_set_new(object, key, value);
+	snprintf(name, sizeof(name), "%.*s", (int)len, key);
+	inner = json_object_get(object, name);
+	if (!inner) {
+		inner = json_object();
+		if (json_object_set_new(object, name, inner)) {
+			json_decref(value);
+			return -1;
+		}
+	}
+	return report_json_place(inner, key + len + 1, value);
+}
+
+static json_t *report_json_curves(const struct drill *drill, const struct board *board)
+{
+	json_t *curves = json_object();
+
+	for (int kind = 0; curves && kind < CURVE_KINDS; kind++) {
+		json_t *t = json_array(), *y = json_array();
+		struct curve curve;
+
+		curve_take(board, kind, &curve);
+		for (uint32_t i = 0; i < curve.points; i++) {
+			json_array_append_new(t, json_real(round(curve.t[i] * 100) / 100));
+			json_array_append_new(y, json_real(curve.y[i]));
+		}
+		if (curve_key(drill, kind) && curve.points)
+			json_object_set_new(curves, curve_key(drill, kind),
+					    json_pack("{sO sO}", "seconds", t, "value", y));
+		json_decref(t);
+		json_decref(y);
+	}
+	return curves;
+}
+
+static json_t *report_json_marks(const struct board *board)
+{
+	json_t *marks = json_array();
+
+	for (int i = 0; i < board->marks; i++)
+		json_array_append_new(marks, json_pack("{sf ss}", "seconds", (double)board->mark[i].t, "what",
+						       board->mark[i].text));
+	return marks;
+}
+
+static json_t *report_json_run(const struct report *report, const struct report_run *run)
+{
+	json_t *object;
+
+	if (!run->ran)
 		return json_null();
-	drained = r->served == r->clients;
-	return json_pack("{sb sI sI so sf so sb sf sI sI sf sf s{so so} s{sI sI sI} sI s{sf sI sI sb} so}", "incident",
-			 result_incident(r), "clients", (json_int_t)r->clients, "served", (json_int_t)r->served,
-			 "drain_seconds", drained ? json_real(r->drain_s) : json_null(), "ideal_seconds", r->ideal_s,
-			 "ratio", drained ? json_real(r->ratio) : json_null(), "collapsed", r->end == BOARD_COLLAPSED,
-			 "storm_seconds", r->lasted_s, "worked", (json_int_t)r->worked, "in_vain", (json_int_t)r->vain,
-			 "wasted_percent", r->wasted_percent, "server_waited_seconds", r->server_waited_s,
-			 "wait_seconds", "p50", r->served ? json_real(r->wait_p50_s) : json_null(), "p99",
-			 r->served ? json_real(r->wait_p99_s) : json_null(), "failures", "patience",
-			 (json_int_t)r->impatient, "refused", (json_int_t)r->refused, "cut_off", (json_int_t)r->lost,
-			 "syns", (json_int_t)r->syns, "witness", "longest_stall_seconds", r->stall_ms / 1e3,
-			 "lost_bytes", (json_int_t)r->witness_lost_bytes, "corrupt_bytes",
-			 (json_int_t)r->witness_corrupt_bytes, "broken", r->witness_broken, "late",
-			 report_json_late(r));
+	object = json_object();
+	for (int i = 0; i < run->figures.count; i++) {
+		const struct figure *f = &run->figures.figure[i];
+
+		if (report_json_place(object, f->key, report_json_value(f))) {
+			json_decref(object);
+			return NULL;
+		}
+	}
+	json_object_set_new(object, "marks", report_json_marks(run->board));
+	json_object_set_new(object, "curves", report_json_curves(report->drill, run->board));
+	return object;
 }
 
-static json_t *report_json_shield(const struct board_shield *s)
+/* What was judged, with its bound: what a script would want to print. */
+static json_t *report_json_judged(const struct report *report)
 {
-	if (!s || !s->known)
+	json_t *judged = json_array();
+
+	for (int r = 0; r < RUN_COUNT; r++) {
+		for (int i = 0; report->run[r].ran && i < report->run[r].figures.count; i++) {
+			const struct figure *f = &report->run[r].figures.figure[i];
+
+			if (f->bound == FIGURE_ANY)
+				continue;
+			json_array_append_new(judged,
+					      json_pack("{ss ss so ss sf sb}", "run", report_key(r), "figure", f->key,
+							"value", report_json_value(f), "must_be",
+							f->bound == FIGURE_AT_MOST ? "at most" : "at least", "bound",
+							f->unit == FIGURE_MS ? f->limit / 1e3 : f->limit, "held",
+							!figure_broken(f)));
+		}
+	}
+	return judged;
+}
+
+/* The counters of the run with the shield, or of the one with the ramp when only that was made. */
+static json_t *report_json_shield(const struct report *report)
+{
+	const struct report_run *run = report->run[RUN_WITH].ran ? &report->run[RUN_WITH] : &report->run[RUN_RAMP];
+	struct board_shield s = {0};
+
+	if (run->ran)
+		s = board_shields(run->board);
+	if (!s.known)
 		return json_null();
 	return json_pack("{s{sI sI sI sI sI} s{sI sI sI} s{sI sI sI sI} sI sI sI sI sf}", "syn", "seen",
-			 (json_int_t)s->seen, "admitted", (json_int_t)s->admitted, "held", (json_int_t)s->held_syns,
-			 "dropped", (json_int_t)s->dropped, "rejected", (json_int_t)s->rejected, "hold", "entered",
-			 (json_int_t)s->entered, "released", (json_int_t)s->released, "discarded",
-			 (json_int_t)s->discarded, "handshakes", "started", (json_int_t)s->started, "settled",
-			 (json_int_t)s->settled, "abandoned", (json_int_t)s->abandoned, "expired",
-			 (json_int_t)s->expired, "held", (json_int_t)s->held, "held_peak", (json_int_t)s->held_peak,
-			 "inflight", (json_int_t)s->inflight, "window", (json_int_t)s->window, "cpu_seconds",
-			 s->cpu_ns / 1e9);
+			 (json_int_t)s.seen, "admitted", (json_int_t)s.admitted, "held", (json_int_t)s.held_syns,
+			 "dropped", (json_int_t)s.dropped, "rejected", (json_int_t)s.rejected, "hold", "entered",
+			 (json_int_t)s.entered, "released", (json_int_t)s.released, "discarded",
+			 (json_int_t)s.discarded, "handshakes", "started", (json_int_t)s.started, "settled",
+			 (json_int_t)s.settled, "abandoned", (json_int_t)s.abandoned, "expired", (json_int_t)s.expired,
+			 "held", (json_int_t)s.held, "held_peak", (json_int_t)s.held_peak, "inflight",
+			 (json_int_t)s.inflight, "window", (json_int_t)s.window, "cpu_seconds", s.cpu_ns / 1e9);
+}
+
+static const char *report_note(const struct report *report)
+{
+	for (int r = 0; r < RUN_COUNT; r++)
+		if (report->run[r].ran && report->run[r].board->shield_note[0])
+			return report->run[r].board->shield_note;
+	return NULL;
 }
 
 json_t *report_json(const struct report *report, const char *svg)
 {
-	const struct result *any = report->with ? report->with : report->without;
-	const char *note = report->shield_note;
-
-	return json_pack("{ss so s{s[ff] sf} sf so so so s{sb ss sf sf} ss? ss}", "drill", report->params->name,
+	return json_pack("{ss so s{s[ff] sf} sf so so so so s{sb ss sf sf so} ss? ss}", "drill", report->params->name,
 			 "parameters", report_json_params(report->params), "capacity", "measured", report->capacity[0],
 			 report->capacity[1], "per_second", (report->capacity[0] + report->capacity[1]) / 2,
-			 "ideal_seconds", any ? any->ideal_s : 0.0, "without", report_json_half(report->without),
-			 "with", report_json_half(report->with), "shield", report_json_shield(report->shield),
+			 "ideal_seconds", report->ideal_s, "without",
+			 report_json_run(report, &report->run[RUN_WITHOUT]), "with",
+			 report_json_run(report, &report->run[RUN_WITH]), "ramp",
+			 report_json_run(report, &report->run[RUN_RAMP]), "shield", report_json_shield(report),
 			 "verdict", "passed", report->passed, "reason", report->reason, "ratio_max", RESULT_RATIO_MAX,
-			 "late_ratio_max", RESULT_LATE_RATIO_MAX, "shield_note", note && note[0] ? note : NULL, "svg",
-			 svg);
+			 "late_ratio_max", RESULT_LATE_RATIO_MAX, "judged", report_json_judged(report), "shield_note",
+			 report_note(report), "svg", svg);
 }

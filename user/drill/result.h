@@ -3,17 +3,18 @@
 #define DRILL_RESULT_H
 
 #include "drill/board.h"
+#include "drill/figures.h"
 
 /* A drain that takes longer than this many times the ideal is the incident. */
 #define RESULT_RATIO_MAX 1.3
 /* The same where the shield comes late, on top of the time for what the server had accepted by then. */
 #define RESULT_LATE_RATIO_MAX 1.5
 
-/* What one half came to, in figures. Pure: from its board alone. */
+/* What the storm of one run came to. Pure: from its board alone. */
 struct result {
-	bool with_shield;
+	enum drill_run run;
 	enum board_end end;
-	uint32_t clients;
+	uint32_t clients; /* of the storm */
 	uint32_t served;
 	double drain_s; /* until the last client was served; meaningless unless all were */
 	double ideal_s;
@@ -37,24 +38,24 @@ struct result {
 	double late_ideal_s;   /* for the clients not served by then alone */
 	double late_backlog_s; /* for the connections the server had accepted by then */
 	double late_ratio;     /* (late_drain_s - late_backlog_s) / ideal_s */
-	uint32_t curve_points; /* served clients over time, ascending */
-	float *curve_s;
 };
 
-/* Computes the figures. Returns 0 or -ENOMEM; result_free() frees the curve. */
+/* Computes the figures. Returns 0 or -ENOMEM. */
 int result_compute(const struct board *board, struct result *result);
-void result_free(struct result *result);
 
 /* True when the storm melted the server: not all were served, or not within the ratio allowed. */
 bool result_incident(const struct result *result);
 
-#define RESULT_REASON_MAX 384
+/*
+ * Appends the figures that every drill with a storm of clients has, and its two lines, without a bound. The result must
+ * have been computed.
+ */
+void result_figures(const struct result *result, struct figures *figures);
 
 /*
- * Judges a drill. Either half may be NULL; `must_collapse` when the half without the shield has to show the
- * incident. Writes one line that says why. Returns true when the drill passed.
+ * Puts bounds on them: the run without the shield has to show the incident if the drill claims that it does, the others
+ * must serve all clients within `ratio_max` times the ideal and harm no connection that was there before.
  */
-bool result_judge(const struct result *without, const struct result *with, bool must_collapse,
-		  char reason[RESULT_REASON_MAX]);
+void result_judge(const struct result *result, double ratio_max, bool claimed, struct figures *figures);
 
 #endif

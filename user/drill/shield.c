@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 #define SHIELD_READY_MS 30000
 #define SHIELD_END_MS 15000
 #define SHIELD_STATUS_MS 5000
-#define SHIELD_NOTIFY "/run/synhold-drill-notify"
+#define SHIELD_COMMAND_MS 20000
 #define SHIELD_ARGS_MAX 64
 
 /* Starts this program again with the given arguments; its stdout goes to out, its stderr to the log. */
@@ -33,6 +34,8 @@ static pid_t shield_exec(const struct shield *shield, char *const args[], int ou
 		return pid;
 	dup2(out, 1);
 	dup2(shield->log, 2);
+	if (world_settle_in(shield->world, world_node(shield->node)))
+		_exit(126);
 	world_roam(shield->world);
 	unsetenv("SYNHOLD_INSTANCE");
 	execv("/proc/self/exe", args);
@@ -95,33 +98,43 @@ static int shield_await_ready(struct shield *shield)
 			  SHIELD_READY_MS / 1000, shield_last_words(shield));
 }
 
-/* Appending: `run` and `detach` write to it, each with a position of its own. */
-static int shield_open_log(const char *path)
+/* Appending: `run` and the other commands write to it, each with a position of its own. */
+static int shield_open_log(const char *path, bool first)
 {
 	if (!path)
 		return memfd_create("shield", MFD_CLOEXEC);
-	return open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+	return open(path, O_RDWR | O_CREAT | (first ? O_TRUNC : 0) | O_APPEND | O_CLOEXEC, 0644);
 }
 
-int shield_start(struct world *world, struct shield *shield)
+/* The file starts afresh with the drill, not with each of its runs and nodes. */
+static bool shield_logs_first(const struct board *board, int node)
+{
+	return !node && (board->run != RUN_RAMP || !(board->params->runs & RUN_BIT(RUN_WITH)));
+}
+
+int shield_start(struct world *world, int node, struct shield *shield)
 {
 	const struct drill_params *params = world->board->params;
-	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = SHIELD_NOTIFY};
-	char port[8],
-		*args[SHIELD_ARGS_MAX] = {"synhold", "--instance", "drill", "run", NET_SHIELD_IFACE, "--port", port};
+	struct sockaddr_un addr = {.sun_family = AF_UNIX};
+	char port[16], *args[SHIELD_ARGS_MAX] = {"synhold", "--instance", shield->instance, "run", NET_SHIELD_IFACE,
+						 "--port",  port};
 	int n = 7;
 
-	snprintf(port, sizeof(port), "%u", params->port);
+	snprintf(port, sizeof(port), SHIELD_SERVICE "=%u", params->port);
 	for (char **key = params->keys; key && *key && n < SHIELD_ARGS_MAX - 1; key++)
 		args[n++] = *key;
-	*shield = (struct shield){.world = world, .log = shield_open_log(params->log)};
+	*shield = (struct shield){.world = world,
+				  .node = node,
+				  .log = shield_open_log(params->log, shield_logs_first(world->board, node))};
+	snprintf(shield->instance, sizeof(shield->instance), world->plan.nodes > 1 ? "drill%d" : "drill", node);
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/synhold-%s-notify", shield->instance);
 	if (shield->log < 0)
 		return board_fail(world->board, NULL, "cannot write %s: %s",
 				  params->log ? params->log : "the shield's log", strerror(errno));
 	shield->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (shield->notify < 0 || bind(shield->notify, (struct sockaddr *)&addr, sizeof(addr)))
 		return board_fail(world->board, NULL, "cannot create the socket for READY=1: %s", strerror(errno));
-	setenv("NOTIFY_SOCKET", SHIELD_NOTIFY, 1);
+	setenv("NOTIFY_SOCKET", addr.sun_path, 1);
 	shield->pid = shield_exec(shield, args, shield->log);
 	unsetenv("NOTIFY_SOCKET");
 	if (shield->pid < 0)
@@ -206,7 +219,8 @@ static uint64_t shield_cpu_ns(const struct shield *shield)
 
 int shield_read(struct shield *shield)
 {
-	char *args[] = {"synhold", "--instance", "drill", "status", "--json", NULL}, text[65536];
+	char *args[] = {"synhold", "--instance", shield->instance, "status", "--json", NULL}, text[65536];
+	struct board_shield *seen = &shield->world->board->node[shield->node].shield;
 	int out = memfd_create("status", MFD_CLOEXEC), status, ret;
 	ssize_t len;
 	pid_t pid;
@@ -220,10 +234,35 @@ int shield_read(struct shield *shield)
 	len = pread(out, text, sizeof(text), 0);
 	close(out);
 	if (!ret)
-		ret = status || len < 0 ? -EIO : shield_parse(&shield->world->board->shield, text, len);
+		ret = status || len < 0 ? -EIO : shield_parse(seen, text, len);
 	if (!ret)
-		shield->world->board->shield.cpu_ns = shield_cpu_ns(shield);
+		seen->cpu_ns = shield_cpu_ns(shield);
 	return ret;
+}
+
+int shield_command(struct shield *shield, const char *command, ...)
+{
+	char *args[SHIELD_ARGS_MAX] = {"synhold", "--instance", shield->instance, (char *)command};
+	struct board *board = shield->world->board;
+	int n = 4, status = 0, ret;
+	const char *arg;
+	va_list list;
+	pid_t pid;
+
+	va_start(list, command);
+	while (n < SHIELD_ARGS_MAX - 1 && (arg = va_arg(list, const char *)))
+		args[n++] = (char *)arg;
+	va_end(list);
+	pid = shield_exec(shield, args, shield->log);
+	ret = pid < 0 ? -errno : world_wait(pid, SHIELD_COMMAND_MS, &status);
+	if (ret)
+		return board_fail(board, NULL, "`synhold %s` did not end: %s", command, strerror(-ret));
+	if (status)
+		return board_fail(board, NULL, "`synhold %s` ended with %s %d: %s", command,
+				  WIFEXITED(status) ? "status" : "signal",
+				  WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
+				  shield_last_words(shield));
+	return 0;
 }
 
 static void shield_complain(struct shield *shield, const char *what, int ret, int status)
@@ -240,7 +279,7 @@ static void shield_complain(struct shield *shield, const char *what, int ret, in
 
 void shield_stop(struct shield *shield)
 {
-	char *args[] = {"synhold", "--instance", "drill", "detach", "--all", NULL};
+	char *args[] = {"synhold", "--instance", shield->instance, "detach", "--all", NULL};
 	int status = 0, ret;
 	pid_t pid;
 

@@ -4,18 +4,28 @@
 
 #include "drill/world.h"
 
-/* The shield as its users know it: this program's own command line, in the server's network. */
+#define SHIELD_SERVICE "web" /* the protected port's, in every command */
+
+/* The shield of a node as its users know it: this program's own command line, in the node's network. */
 struct shield {
 	struct world *world;
+	int node;
+	char instance[16];
 	pid_t pid;  /* of `synhold run`; 0: not running */
 	int log;    /* what it has said */
 	int notify; /* socket that it reports to, as to systemd */
 };
 
 /* Starts `synhold run` and waits until it is ready. Returns 0, or -1 with board->error set. */
-int shield_start(struct world *world, struct shield *shield);
+int shield_start(struct world *world, int node, struct shield *shield);
 
-/* Reads `status --json` into board->shield. Returns 0 or -errno; the board is untouched on failure. */
+/*
+ * Runs another command of this program against the shield, such as "close", SHIELD_SERVICE, NULL. Returns 0, or -1 with
+ * board->error set to what the command said.
+ */
+int shield_command(struct shield *shield, const char *command, ...) __attribute__((sentinel));
+
+/* Reads `status --json` into the node's place on the board. Returns 0 or -errno; the board is untouched on failure. */
 int shield_read(struct shield *shield);
 
 /* SIGTERM, then `detach --all`. What does not go as it should is written to board->shield_note. */

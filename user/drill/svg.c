@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "drill/report.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "drill/curve.h"
+#include "drill/report.h"
+
 #define SVG_WIDTH 900
-#define SVG_HEIGHT 420
 #define SVG_LEFT 72
 #define SVG_RIGHT 690 /* labels of the curves stand to the right of it */
 #define SVG_TOP 100
-#define SVG_BOTTOM 352
-#define SVG_POINTS 320 /* in a curve at most: half a pixel each is enough */
+#define SVG_PANEL 252      /* height of the first panel: clients served */
+#define SVG_SMALL 84       /* of the others */
+#define SVG_BETWEEN 44     /* from one panel to the next */
+#define SVG_FOOT 68        /* labels of the time axis */
+#define SVG_LABEL_LINES 62 /* height of a curve's label */
 
 /* Colours keep their contrast on a white and on a dark page; dashes tell lines apart without colour. */
 static const char svg_head[] =
@@ -23,19 +26,22 @@ static const char svg_head[] =
 	"<style>\n"
 	".bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{stroke:#d1d9e0}.axis{stroke:#59636e}\n"
 	".with{stroke:#0a7d33}.withfill{fill:#0a7d33}.without{stroke:#cf222e}.withoutfill{fill:#cf222e}\n"
-	".ideal{stroke:#6e7781}.attach{stroke:#0969da}.attachfill{fill:#0969da}\n"
+	".ramp{stroke:#0969da}.rampfill{fill:#0969da}.ideal{stroke:#6e7781}\n"
 	"@media(prefers-color-scheme:dark){\n"
 	".bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}.grid{stroke:#2a313c}.axis{stroke:#9198a1}\n"
 	".with{stroke:#3fb950}.withfill{fill:#3fb950}.without{stroke:#ff6a69}.withoutfill{fill:#ff6a69}\n"
-	".ideal{stroke:#8b949e}.attach{stroke:#4493f8}.attachfill{fill:#4493f8}}\n"
+	".ramp{stroke:#4493f8}.rampfill{fill:#4493f8}.ideal{stroke:#8b949e}}\n"
 	"</style>\n"
 	"<rect class=\"bg\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n";
+
+static const char *const svg_class[RUN_COUNT] = {[RUN_WITHOUT] = "without", [RUN_WITH] = "with", [RUN_RAMP] = "ramp"};
 
 struct svg {
 	FILE *out;
 	const struct report *report;
 	double span_s;
-	uint32_t clients;
+	/* the panel that is drawn */
+	double top, bottom, y_max;
 };
 
 static double svg_x(const struct svg *svg, double t)
@@ -43,9 +49,9 @@ static double svg_x(const struct svg *svg, double t)
 	return SVG_LEFT + (SVG_RIGHT - SVG_LEFT) * t / svg->span_s;
 }
 
-static double svg_y(const struct svg *svg, double served)
+static double svg_y(const struct svg *svg, double y)
 {
-	return SVG_BOTTOM - (double)(SVG_BOTTOM - SVG_TOP) * served / svg->clients;
+	return svg->bottom - (svg->bottom - svg->top) * y / svg->y_max;
 }
 
 static void svg_text(const struct svg *svg, double x, double y, int size, const char *class, const char *anchor,
@@ -69,124 +75,130 @@ static double svg_step(double span)
 	return span / step < 4 ? step / 2 : step;
 }
 
-/* Thousands apart, as people read them. */
-static void svg_number(uint32_t n, char *text, size_t size)
+static void svg_panel(const struct svg *svg, const char *name)
 {
-	if (n >= 1000)
-		snprintf(text, size, "%u,%03u", n / 1000, n % 1000);
-	else
-		snprintf(text, size, "%u", n);
-}
-
-static void svg_axes(const struct svg *svg)
-{
-	double step = svg_step(svg->clients);
+	double step = svg_step(svg->y_max);
 	char text[32];
 
-	for (double served = 0; served <= svg->clients * 1.0001; served += step) {
-		double y = svg_y(svg, served);
-
+	/* A small panel has no room for as many lines. */
+	if (svg->bottom - svg->top < SVG_PANEL)
+		step *= svg->y_max / step > 4 ? 4 : 2;
+	for (double y = 0; y <= svg->y_max * 1.0001; y += step) {
 		fprintf(svg->out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"%s\"/>\n", SVG_LEFT,
-			SVG_RIGHT, y, y, served > 0 ? "grid" : "axis");
-		svg_number(served + 0.5, text, sizeof(text));
-		svg_text(svg, SVG_LEFT - 10, y + 4, 12, "dim", "end", text);
+			SVG_RIGHT, svg_y(svg, y), svg_y(svg, y), y > 0 ? "grid" : "axis");
+		if (step < 1)
+			snprintf(text, sizeof(text), "%g", y);
+		else
+			figure_thousands(y + 0.5, text, sizeof(text));
+		svg_text(svg, SVG_LEFT - 10, svg_y(svg, y) + 4, 12, "dim", "end", text);
 	}
-	step = svg_step(svg->span_s);
+	svg_text(svg, SVG_LEFT, svg->top - 14, 13, "dim", "start", name);
+}
+
+static void svg_time_axis(const struct svg *svg)
+{
+	double step = svg_step(svg->span_s);
+	char text[32];
+
 	for (double t = 0; t <= svg->span_s * 1.0001; t += step) {
-		fprintf(svg->out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" class=\"axis\"/>\n", svg_x(svg, t),
-			svg_x(svg, t), SVG_BOTTOM, SVG_BOTTOM + 5);
+		fprintf(svg->out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" class=\"axis\"/>\n",
+			svg_x(svg, t), svg_x(svg, t), svg->bottom, svg->bottom + 5);
 		snprintf(text, sizeof(text), "%g", t);
-		svg_text(svg, svg_x(svg, t), SVG_BOTTOM + 20, 12, "dim", "middle", text);
+		svg_text(svg, svg_x(svg, t), svg->bottom + 20, 12, "dim", "middle", text);
 	}
-	svg_text(svg, (SVG_LEFT + SVG_RIGHT) / 2.0, SVG_BOTTOM + 42, 13, "dim", "middle",
+	svg_text(svg, (SVG_LEFT + SVG_RIGHT) / 2.0, svg->bottom + 42, 13, "dim", "middle",
 		 "seconds since the storm began");
-	svg_text(svg, SVG_LEFT, SVG_TOP - 14, 13, "dim", "start", "clients served");
 }
 
-static void svg_curve(const struct svg *svg, const struct result *r, const char *class)
+static void svg_curve(const struct svg *svg, const struct curve *curve, const char *class)
 {
-	uint32_t step = r->curve_points / SVG_POINTS + 1;
-
+	if (!curve->points)
+		return;
 	fprintf(svg->out,
-		"<polyline fill=\"none\" stroke-width=\"3\" stroke-linejoin=\"round\" class=\"%s\" "
-		"points=\"%.1f,%.1f",
-		class, svg_x(svg, 0), svg_y(svg, 0));
-	for (uint32_t i = 0; i < r->curve_points; i += step)
-		fprintf(svg->out, " %.1f,%.1f", svg_x(svg, r->curve_s[i]), svg_y(svg, i + 1));
-	if (r->served)
-		fprintf(svg->out, " %.1f,%.1f", svg_x(svg, r->drain_s), svg_y(svg, r->served));
-	/* Nobody more was served until the half was over: that is the picture of the incident. */
-	if (r->served < r->clients)
-		fprintf(svg->out, " %.1f,%.1f", svg_x(svg, r->lasted_s), svg_y(svg, r->served));
+		"<polyline fill=\"none\" stroke-width=\"%d\" stroke-linejoin=\"round\" class=\"%s\" points=\"",
+		svg->bottom - svg->top < SVG_PANEL ? 2 : 3, class);
+	for (uint32_t i = 0; i < curve->points; i++)
+		fprintf(svg->out, "%s%.1f,%.1f", i ? " " : "", svg_x(svg, curve->t[i]), svg_y(svg, curve->y[i]));
 	fputs("\"/>\n", svg->out);
-	if (r->end == BOARD_COLLAPSED && r->lasted_s < svg->span_s)
+}
+
+/* Nobody more will be served: the curve goes on as dots to the edge. */
+static void svg_for_ever(const struct svg *svg, const struct report_run *run, const struct curve *curve,
+			 const char *class)
+{
+	double y = curve->points ? svg_y(svg, curve->y[curve->points - 1]) : svg->bottom;
+
+	if (run->board->end != BOARD_COLLAPSED || run->board->end_ns / 1e9 >= svg->span_s)
+		return;
+	fprintf(svg->out,
+		"<line x1=\"%.1f\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke-width=\"3\" "
+		"stroke-linecap=\"round\" stroke-dasharray=\"0.1 8\" class=\"%s\"/>\n",
+		svg_x(svg, run->board->end_ns / 1e9) + 8, SVG_RIGHT, y, y, class);
+}
+
+static void svg_marks(const struct svg *svg, const struct report_run *run, const char *class)
+{
+	for (int i = 0; i < run->board->marks; i++) {
+		const struct board_mark *mark = &run->board->mark[i];
+		double x = svg_x(svg, mark->t);
+		char fill[32];
+
+		snprintf(fill, sizeof(fill), "%sfill", class);
 		fprintf(svg->out,
-			"<line x1=\"%.1f\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke-width=\"3\" "
-			"stroke-linecap=\"round\" stroke-dasharray=\"0.1 8\" class=\"%s\"/>\n",
-			svg_x(svg, r->lasted_s) + 8, SVG_RIGHT, svg_y(svg, r->served), svg_y(svg, r->served), class);
+			"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke-dasharray=\"2 4\" class=\"%s\"/>\n",
+			x, x, svg->top, svg->bottom, class);
+		svg_text(svg, x < SVG_LEFT + 120 ? x + 6 : x - 6, svg->bottom - 8 - 16 * (i % 4), 12, fill,
+			 x < SVG_LEFT + 120 ? "start" : "end", mark->text);
+	}
 }
 
-static void svg_label(const struct svg *svg, const struct result *r, const char *class, const char *name, double y)
+static void svg_label(const struct svg *svg, enum drill_run which, double y)
 {
-	char served[32], vain[32], line[2][96];
+	const struct report_run *run = &svg->report->run[which];
+	char fill[32];
 
-	svg_number(r->served, served, sizeof(served));
-	svg_number(r->vain, vain, sizeof(vain));
-	if (r->served == r->clients)
-		snprintf(line[0], sizeof(line[0]), "all %s in %.1f s", served, r->drain_s);
-	else if (r->end == BOARD_COLLAPSED)
-		snprintf(line[0], sizeof(line[0]), "%s, then none", served);
-	else
-		snprintf(line[0], sizeof(line[0]), "%s after %.0f s", served, r->lasted_s);
-	snprintf(line[1], sizeof(line[1]), "%.0f %% of its work in vain", r->wasted_percent);
-	svg_text(svg, SVG_RIGHT + 14, y, 15, class, "start", name);
-	svg_text(svg, SVG_RIGHT + 14, y + 19, 13, "ink", "start", line[0]);
-	svg_text(svg, SVG_RIGHT + 14, y + 37, 13, "dim", "start", line[1]);
+	snprintf(fill, sizeof(fill), "%sfill", svg_class[which]);
+	svg_text(svg, SVG_RIGHT + 14, y, 15, fill, "start", report_label(which));
+	svg_text(svg, SVG_RIGHT + 14, y + 19, 13, "ink", "start", run->figures.line[0]);
+	svg_text(svg, SVG_RIGHT + 14, y + 37, 13, "dim", "start", run->figures.line[1]);
 }
 
-/* The labels stand where their curves end, pushed apart where they would meet. */
-static void svg_labels(const struct svg *svg, double ideal_s)
+/* The labels stand from the top in the order in which their curves end, the highest first. */
+static void svg_labels(const struct svg *svg)
 {
-	const struct result *without = svg->report->without, *with = svg->report->with;
-	double y_with = with ? svg_y(svg, with->served) + 5 : 0;
-	double y_without = without ? svg_y(svg, without->served) + 5 : 0;
+	double last[RUN_COUNT], y = svg->top + 5;
+	bool done[RUN_COUNT] = {false};
 	char text[64];
 
-	if (with && without && y_without < y_with + 62)
-		y_without = y_with + 62;
-	if (without && y_without > SVG_BOTTOM - 90)
-		y_without = SVG_BOTTOM - 90;
-	if (with && without && y_with > y_without - 62)
-		y_with = y_without - 62;
-	if (with)
-		svg_label(svg, with, "withfill", "with synhold", y_with);
-	if (without)
-		svg_label(svg, without, "withoutfill", "without", y_without);
+	for (int r = 0; r < RUN_COUNT; r++) {
+		const struct board *board = svg->report->run[r].ran ? svg->report->run[r].board : NULL;
+
+		done[r] = !board;
+		last[r] = board && board->samples ? board->sample[board->samples - 1].served : 0;
+	}
+	for (int n = 0; n < RUN_COUNT; n++) {
+		int best = -1;
+
+		for (int r = 0; r < RUN_COUNT; r++)
+			if (!done[r] && (best < 0 || last[r] > last[best]))
+				best = r;
+		if (best < 0)
+			break;
+		done[best] = true;
+		/* Beside its curve's end where the ones above leave room. */
+		if (svg_y(svg, last[best]) + 5 > y)
+			y = svg_y(svg, last[best]) + 5;
+		if (y > svg->bottom - 80)
+			y = svg->bottom - 80;
+		svg_label(svg, best, y);
+		y += SVG_LABEL_LINES;
+	}
 	fprintf(svg->out,
-		"<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" stroke-width=\"2\" stroke-dasharray=\"5 5\" "
+		"<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke-width=\"2\" stroke-dasharray=\"5 5\" "
 		"class=\"ideal\"/>\n",
-		SVG_RIGHT + 14, SVG_RIGHT + 44, SVG_BOTTOM - 14, SVG_BOTTOM - 14);
-	snprintf(text, sizeof(text), "ideal: %.1f s", ideal_s);
-	svg_text(svg, SVG_RIGHT + 52, SVG_BOTTOM - 10, 13, "dim", "start", text);
-}
-
-static void svg_ideal(const struct svg *svg, double ideal_s)
-{
-	fprintf(svg->out,
-		"<polyline fill=\"none\" stroke-width=\"2\" stroke-dasharray=\"5 5\" class=\"ideal\" "
-		"points=\"%.1f,%.1f %.1f,%.1f\"/>\n",
-		svg_x(svg, 0), svg_y(svg, 0), svg_x(svg, ideal_s), svg_y(svg, svg->clients));
-}
-
-static void svg_attach(const struct svg *svg, const struct result *with)
-{
-	double x = svg_x(svg, with->drain_s - with->late_drain_s);
-
-	fprintf(svg->out,
-		"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke-dasharray=\"2 4\" "
-		"class=\"attach\"/>\n",
-		x, x, SVG_TOP, SVG_BOTTOM);
-	svg_text(svg, x - 6, SVG_BOTTOM - 8, 12, "attachfill", "end", "shield attached");
+		SVG_RIGHT + 14, SVG_RIGHT + 44, svg->bottom - 14, svg->bottom - 14);
+	snprintf(text, sizeof(text), "ideal: %.1f s", svg->report->ideal_s);
+	svg_text(svg, SVG_RIGHT + 52, svg->bottom - 10, 13, "dim", "start", text);
 }
 
 /* What the clients do when their patience is at its end, in words. */
@@ -201,62 +213,113 @@ static void svg_retry(const struct retry_policy *retry, char *text, size_t size)
 			 retry->kind == RETRY_EXP_JITTER ? " with jitter" : "");
 }
 
-static void svg_titles(const struct report *report, const struct result *any, char *title, char *subtitle, size_t size)
+static void svg_titles(const struct report *report, char *title, char *subtitle, size_t size)
 {
 	const struct drill_params *p = report->params;
 	char clients[32], retry[96], rtt[64] = "no round-trip time";
-	double capacity = (report->capacity[0] + report->capacity[1]) / 2;
+	bool without = report->run[RUN_WITHOUT].ran, with = report->run[RUN_WITH].ran || report->run[RUN_RAMP].ran;
 
-	svg_number(any->clients, clients, sizeof(clients));
+	figure_thousands(board_dropped(p), clients, sizeof(clients));
 	svg_retry(&p->retry, retry, sizeof(retry));
 	if (p->rtt_max_ns)
 		snprintf(rtt, sizeof(rtt), "round trips of %g\u2013%g ms", p->rtt_min_ns / 1e6, p->rtt_max_ns / 1e6);
-	snprintf(title, size, "A reconnect storm%s",
-		 !report->with    ? " without synhold" :
-		 !report->without ? " with synhold" :
-				    ", without and with synhold");
+	snprintf(title, size, "%c%s%s", report->drill->title[0] & ~0x20, report->drill->title + 1,
+		 !with    ? " without synhold" :
+		 !without ? " with synhold" :
+			    ", without and with synhold");
 	snprintf(subtitle, size,
 		 "%s TCP clients connect at once to a server that manages %.0f a second; they wait "
 		 "%g s, then %s; %s",
-		 clients, capacity, p->patience_ns / 1e9, retry, rtt);
+		 clients, (report->capacity[0] + report->capacity[1]) / 2, p->patience_ns / 1e9, retry, rtt);
 }
 
-static void svg_draw(struct svg *svg, const struct result *any)
+static void svg_served(struct svg *svg)
 {
 	const struct report *report = svg->report;
-	char title[320], subtitle[320];
 
-	svg_titles(report, any, title, subtitle, sizeof(title));
-	fprintf(svg->out, svg_head, SVG_WIDTH, SVG_HEIGHT, SVG_WIDTH, SVG_HEIGHT, title, subtitle, SVG_WIDTH,
-		SVG_HEIGHT);
+	svg->y_max = board_dropped(report->params);
+	svg_panel(svg, curve_name(report->drill, CURVE_SERVED));
+	fprintf(svg->out,
+		"<polyline fill=\"none\" stroke-width=\"2\" stroke-dasharray=\"5 5\" class=\"ideal\" "
+		"points=\"%.1f,%.1f %.1f,%.1f\"/>\n",
+		svg_x(svg, 0), svg_y(svg, 0), svg_x(svg, report->ideal_s), svg_y(svg, svg->y_max));
+	for (int r = 0; r < RUN_COUNT; r++) {
+		struct curve curve;
+
+		if (!report->run[r].ran)
+			continue;
+		curve_take(report->run[r].board, CURVE_SERVED, &curve);
+		svg_curve(svg, &curve, svg_class[r]);
+		svg_for_ever(svg, &report->run[r], &curve, svg_class[r]);
+		svg_marks(svg, &report->run[r], svg_class[r]);
+	}
+	svg_labels(svg);
+}
+
+/* The largest value of a series in all runs; 0 when there is none. */
+static double svg_largest(const struct report *report, int kind)
+{
+	double largest = 0;
+
+	for (int r = 0; r < RUN_COUNT && curve_name(report->drill, kind); r++) {
+		struct curve curve;
+
+		if (!report->run[r].ran)
+			continue;
+		curve_take(report->run[r].board, kind, &curve);
+		if (curve.y_max > largest)
+			largest = curve.y_max;
+	}
+	return largest;
+}
+
+static void svg_small(struct svg *svg, int kind)
+{
+	svg->top = svg->bottom + SVG_BETWEEN;
+	svg->bottom = svg->top + SVG_SMALL;
+	svg->y_max = svg_largest(svg->report, kind);
+	svg_panel(svg, curve_name(svg->report->drill, kind));
+	for (int r = 0; r < RUN_COUNT; r++) {
+		struct curve curve;
+
+		if (!svg->report->run[r].ran)
+			continue;
+		curve_take(svg->report->run[r].board, kind, &curve);
+		svg_curve(svg, &curve, svg_class[r]);
+	}
+}
+
+static void svg_draw(struct svg *svg)
+{
+	char title[320], subtitle[320];
+	int height = SVG_TOP + SVG_PANEL + SVG_FOOT;
+
+	for (int kind = CURVE_HELD; kind < CURVE_KINDS; kind++)
+		if (svg_largest(svg->report, kind) > 0)
+			height += SVG_BETWEEN + SVG_SMALL;
+	svg_titles(svg->report, title, subtitle, sizeof(title));
+	fprintf(svg->out, svg_head, SVG_WIDTH, height, SVG_WIDTH, height, title, subtitle, SVG_WIDTH, height);
 	svg_text(svg, 24, 33, 20, "ink", "start", title);
 	svg_text(svg, 24, 55, 12, "dim", "start", subtitle);
-	svg_axes(svg);
-	svg_ideal(svg, any->ideal_s);
-	if (report->without)
-		svg_curve(svg, report->without, "without");
-	if (report->with)
-		svg_curve(svg, report->with, "with");
-	if (report->with && report->with->late && report->with->served == report->with->clients)
-		svg_attach(svg, report->with);
-	svg_labels(svg, any->ideal_s);
+	svg->top = SVG_TOP;
+	svg->bottom = SVG_TOP + SVG_PANEL;
+	svg_served(svg);
+	for (int kind = CURVE_HELD; kind < CURVE_KINDS; kind++)
+		if (svg_largest(svg->report, kind) > 0)
+			svg_small(svg, kind);
+	svg_time_axis(svg);
 	fputs("</svg>\n", svg->out);
 }
 
 int report_svg(const struct report *report, const char *path)
 {
-	const struct result *any = report->with ? report->with : report->without;
-	struct svg svg = {.report = report, .clients = any->clients, .span_s = any->ideal_s};
+	struct svg svg = {.report = report, .span_s = report_span_s(report)};
 	int ret;
 
-	if (report->without && report->without->lasted_s > svg.span_s)
-		svg.span_s = report->without->lasted_s;
-	if (report->with && report->with->lasted_s > svg.span_s)
-		svg.span_s = report->with->lasted_s;
 	svg.out = fopen(path, "we");
 	if (!svg.out)
 		return -errno;
-	svg_draw(&svg, any);
+	svg_draw(&svg);
 	ret = ferror(svg.out) ? -EIO : 0;
 	if (fclose(svg.out) && !ret)
 		ret = -errno;

@@ -111,11 +111,11 @@ int witness_answer(struct board *board, int fd)
 	return 0;
 }
 
-static int witness_connect(const struct drill_params *params)
+static int witness_connect(const struct drill_params *params, int node)
 {
 	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(NET_WITNESS_ADDR)};
 	struct sockaddr_in to = {.sin_family = AF_INET,
-				 .sin_addr.s_addr = htonl(NET_SERVER_ADDR),
+				 .sin_addr.s_addr = net_node_addr(node),
 				 .sin_port = htons(params->port)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -130,8 +130,7 @@ int witness_actor(struct world *world, int ctl, const void *arg)
 	struct board *board = world->board;
 	struct witness w = {.board = board, .out = &board->witness[0], .ctl = ctl};
 
-	(void)arg;
-	w.fd = witness_connect(board->params);
+	w.fd = witness_connect(board->params, *(const int *)arg);
 	if (w.fd < 0 || write(ctl, "R", 1) != 1)
 		return 1;
 	if (witness_stream(&w))

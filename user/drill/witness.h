@@ -10,7 +10,7 @@
 /*
  * A connection to the protected port from before the storm, on which both ends stream numbered data until
  * told to stop. Whatever is lost, altered or late on it, the storm or the shield did to a connection that
- * neither should have touched.
+ * neither should have touched. arg is the number of the node, an int.
  */
 int witness_actor(struct world *world, int ctl, const void *arg);
 

@@ -27,27 +27,50 @@ static const struct {
 	const char *type;
 	const char *path;
 } world_mounts[] = {
-	{"proc", "/proc"},      {"sysfs", "/sys"}, /* of the server's network: /sys/class/net shows its cards */
-	{"bpf", "/sys/fs/bpf"}, {"tmpfs", "/run"}, {"tmpfs", "/var/lib"},
+	{"proc", "/proc"},
+	{"bpf", "/sys/fs/bpf"},
+	{"tmpfs", "/run"},
+	{"tmpfs", "/var/lib"},
 };
+
+/* Puts a fresh sysfs over /sys and what was mounted below it back in its place. Returns 0 or -errno. */
+static int world_see_net(const char *const *below)
+{
+	int fd[2], ret = 0;
+
+	for (int i = 0; i < 2; i++)
+		fd[i] = open(below[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mount("synhold-drill", "/sys", "sysfs", 0, NULL))
+		ret = -errno;
+	for (int i = 0; i < 2; i++) {
+		char path[64];
+
+		if (fd[i] < 0)
+			continue;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd[i]);
+		/* A system without cgroups has no pressure files for the shield to read, either. */
+		mount(path, below[i], NULL, MS_BIND | MS_REC, NULL);
+		close(fd[i]);
+	}
+	return ret;
+}
+
+static const char *const world_below_sys[] = {"/sys/fs/cgroup", "/sys/fs/bpf"};
 
 static int world_mount(struct world *world)
 {
-	/* A fresh sysfs hides the cgroups, whose pressure files the shield reads. */
-	int cgroup = open("/sys/fs/cgroup", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char path[64];
+	int ret;
 
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
 		return board_fail(world->board, NULL, "cannot make the mounts private: %s", strerror(errno));
+	/* A fresh sysfs hides the cgroups, whose pressure files the shield reads. */
+	ret = world_see_net(world_below_sys);
+	if (ret)
+		return board_fail(world->board, NULL, "cannot mount a private sysfs on /sys: %s", strerror(-ret));
 	for (size_t i = 0; i < sizeof(world_mounts) / sizeof(world_mounts[0]); i++)
 		if (mount("synhold-drill", world_mounts[i].path, world_mounts[i].type, 0, NULL))
 			return board_fail(world->board, NULL, "cannot mount a private %s on %s: %s",
 					  world_mounts[i].type, world_mounts[i].path, strerror(errno));
-	if (cgroup >= 0) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", cgroup);
-		mount(path, "/sys/fs/cgroup", NULL, MS_BIND | MS_REC, NULL);
-		close(cgroup);
-	}
 	if ((mkdir("/run/synhold", 0755) || mkdir("/var/lib/synhold", 0755)) && errno != EEXIST)
 		return board_fail(world->board, NULL, "cannot create private directories: %s", strerror(errno));
 	return 0;
@@ -90,9 +113,15 @@ void world_roam(const struct world *world)
 		sched_setaffinity(0, sizeof(world->cpus), &world->cpus);
 }
 
-static void world_live(struct board *board, int parent, int (*body)(struct world *))
+struct world_life {
+	const struct world_plan *plan;
+	int (*body)(struct world *world, void *arg);
+	void *arg;
+};
+
+static void world_live(struct board *board, int parent, const struct world_life *life)
 {
-	struct world world = {.board = board, .tun = {-1, -1}};
+	struct world world = {.board = board, .plan = *life->plan, .tun = {-1, -1}};
 	struct pollfd p = {.fd = parent};
 	sigset_t none;
 
@@ -111,13 +140,14 @@ static void world_live(struct board *board, int parent, int (*body)(struct world
 		_exit(1);
 	world_weigh();
 	world_settle(&world);
-	if (net_build(&world) || body(&world))
+	if (net_build(&world) || life->body(&world, life->arg))
 		_exit(1);
 	_exit(0);
 }
 
-int world_run(struct board *board, int (*body)(struct world *))
+int world_run(struct board *board, const struct world_plan *plan, int (*body)(struct world *, void *), void *arg)
 {
+	const struct world_life life = {.plan = plan, .body = body, .arg = arg};
 	int alive[2], pidfd = -1, status = 0, ret = 0;
 	struct clone_args args = {
 		.flags = CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_PIDFD,
@@ -133,7 +163,7 @@ int world_run(struct board *board, int (*body)(struct world *))
 	pid = syscall(SYS_clone3, &args, sizeof(args));
 	if (!pid) {
 		close(alive[1]);
-		world_live(board, alive[0], body);
+		world_live(board, alive[0], &life);
 	}
 	close(alive[0]);
 	if (pid < 0) {
@@ -162,6 +192,17 @@ int world_run(struct board *board, int (*body)(struct world *))
 int world_enter(const struct world *world, enum world_net net)
 {
 	return setns(world->net[net], CLONE_NEWNET) ? -errno : 0;
+}
+
+int world_settle_in(const struct world *world, enum world_net net)
+{
+	int ret = world_enter(world, net);
+
+	if (ret || net == WORLD_NODE0) /* the runner's own mounts show that one */
+		return ret;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return -errno;
+	return world_see_net(world_below_sys);
 }
 
 struct world_actor *world_spawn(struct world *world, const char *name, enum world_net net, int nice_level,
@@ -206,11 +247,31 @@ int world_await(struct world *world, struct world_actor *actor, char sign, int t
 	return 0;
 }
 
+void world_dismiss(struct world *world, struct world_actor *actor)
+{
+	(void)world;
+	if (actor->ended)
+		return;
+	kill(actor->pid, SIGKILL);
+	while (waitpid(actor->pid, &actor->status, 0) < 0 && errno == EINTR)
+		;
+	actor->ended = true;
+	actor->status = 0;
+}
+
 void world_tell(const struct world_actor *actor, char sign)
 {
 	/* An actor that is gone already needs no telling: world_reap() reports it. */
 	if (send(actor->ctl, &sign, 1, MSG_NOSIGNAL) < 0)
 		return;
+}
+
+bool world_ended(struct world *world, struct world_actor *actor)
+{
+	(void)world;
+	if (!actor->ended && waitpid(actor->pid, &actor->status, WNOHANG) == actor->pid)
+		actor->ended = true;
+	return actor->ended;
 }
 
 int world_reap(struct world *world)
@@ -219,9 +280,7 @@ int world_reap(struct world *world)
 		struct world_actor *a = &world->actor[i];
 
 		/* One by one: other children have other parts of the runner waiting for them. */
-		if (!a->ended && waitpid(a->pid, &a->status, WNOHANG) == a->pid)
-			a->ended = true;
-		if (!a->ended || (WIFEXITED(a->status) && !WEXITSTATUS(a->status)))
+		if (!world_ended(world, a) || (WIFEXITED(a->status) && !WEXITSTATUS(a->status)))
 			continue;
 		return board_fail(world->board, NULL, "the %s ended by itself with %s %d", a->name,
 				  WIFEXITED(a->status) ? "status" : "signal",
