@@ -120,7 +120,7 @@ deps:
 
 demo: deps
 	$(MAKE) --no-print-directory all
-	$(SUDO) $(BUILD)/synhold drill trello
+	$(SUDO) $(BUILD)/synhold drill trello --drop 100%
 
 test:
 	$(SUDO) tests/deps.sh test

@@ -26,6 +26,7 @@
 #define BOARD_GROUPS_MAX 4 /* group 0 is the storm's: its clients have the first places in the log */
 #define BOARD_SERIES_MAX 6
 #define BOARD_MARKS_MAX 8
+#define BOARD_EPOCHS 2
 
 /* The clients' own log: times are CLOCK_MONOTONIC, 0 = never. */
 struct board_client {
@@ -48,6 +49,13 @@ struct board_server {
 	uint32_t starts;       /* times it was started */
 };
 
+/* Messages on established connections, until their answer; or laps, until their reply. By the time they began. */
+struct board_talk {
+	uint64_t sent;
+	uint64_t late; /* not answered in the time allowed */
+	struct latency latency;
+};
+
 struct board_crowd {
 	uint32_t served; /* clients that are served, or were at least once */
 	uint32_t lost;
@@ -55,10 +63,7 @@ struct board_crowd {
 	uint64_t impatient; /* attempts that ran out of patience */
 	uint64_t refused;   /* attempts that ended in any other error */
 	uint64_t laps;      /* replies got by clients that come again and again */
-	uint64_t messages;  /* sent on established connections since the storm began */
-	uint64_t late;      /* of those, not answered in the time allowed */
-	/* since the storm began: of messages until their answer, or of laps until their reply */
-	struct latency latency;
+	struct board_talk talk[BOARD_EPOCHS];
 };
 
 /* A health checker's view of what it probes. */
@@ -127,6 +132,7 @@ struct board {
 	struct board_crowd crowd[BOARD_GROUPS_MAX];
 	struct board_witness witness[2]; /* what the client's side, the server's side saw */
 	uint64_t start_ns;               /* when the storm began; 0 before */
+	uint32_t epoch;                  /* talk is counted apart from here on: 0, then 1 if the drill says so */
 	uint32_t samples;
 	struct board_sample sample[BOARD_SAMPLES_MAX];
 

@@ -54,9 +54,7 @@ static void client_lap(struct client *c)
 	struct crowd *crowd = c->crowd;
 
 	BOARD_ADD(crowd->out->laps, 1);
-	if (BOARD_GET(crowd->board->start_ns))
-		latency_add(&crowd->out->latency, board_now_ns() - c->asked_ns);
-	c->asked_ns = 0;
+	client_answered(c);
 	client_hang_up(c);
 	if (crowd->job->think_ns)
 		client_timer_set(c, crowd->job->think_ns);
@@ -148,10 +146,10 @@ static void client_connect(struct client *c)
 
 	c->state = CLIENT_CONNECTING;
 	c->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (!c->asked_ns)
-		c->asked_ns = board_now_ns();
+	if (!c->asked_ns && c->crowd->job->again)
+		client_ask(c);
 	if (!c->log->first_ns)
-		c->log->first_ns = c->asked_ns;
+		c->log->first_ns = board_now_ns();
 	BOARD_ADD(c->crowd->out->attempts, 1);
 	if (c->fd < 0 || setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on)) ||
 	    bind(c->fd, (struct sockaddr *)&from, sizeof(from)) ||

@@ -9,6 +9,8 @@
 
 enum client_state { CLIENT_ASLEEP, CLIENT_CONNECTING, CLIENT_ASKED, CLIENT_SERVED, CLIENT_DONE };
 
+#define CLIENT_BEFORE BOARD_EPOCHS
+
 struct crowd;
 
 struct client {
@@ -20,8 +22,8 @@ struct client {
 	uint64_t asked_ns; /* the first attempt of this lap; or the message that waits for its answer; 0: none */
 	uint32_t index;
 	enum client_state state;
-	bool counts; /* that message was sent in the storm */
-	bool late;   /* ... and is counted as late already */
+	uint8_t epoch; /* in which it began; CLIENT_BEFORE: before the storm, and nothing counts */
+	bool late;     /* ... and is counted as late already */
 	int fd;
 };
 
@@ -37,6 +39,11 @@ struct crowd {
 	int ctl;
 	struct client client[];
 };
+
+/* Notes that a message or a lap begins now. */
+void client_ask(struct client *c);
+/* Its answer has come: returns how long that took, in ns. */
+uint64_t client_answered(struct client *c);
 
 void client_timer_set(struct client *c, uint64_t ns);
 

@@ -22,42 +22,55 @@ void client_talk_begin(struct client *c)
 	client_timer_set(c, client_in_storm(c) ? every : board_mix(c->random ^ c->index) % every);
 }
 
+void client_ask(struct client *c)
+{
+	c->asked_ns = board_now_ns();
+	c->epoch = client_in_storm(c) ? BOARD_GET(c->crowd->board->epoch) : CLIENT_BEFORE;
+	c->late = false;
+	if (c->epoch != CLIENT_BEFORE)
+		BOARD_ADD(c->crowd->out->talk[c->epoch].sent, 1);
+}
+
+uint64_t client_answered(struct client *c)
+{
+	uint64_t took = board_now_ns() - c->asked_ns;
+
+	if (c->epoch != CLIENT_BEFORE)
+		latency_add(&c->crowd->out->talk[c->epoch].latency, took);
+	c->asked_ns = 0;
+	return took;
+}
+
 void client_talk_time(struct client *c)
 {
 	static const char message[16] = "still there?\r\n";
 
 	if (c->asked_ns) {
-		if (c->counts && !c->late)
-			BOARD_ADD(c->crowd->out->late, 1);
+		if (c->epoch != CLIENT_BEFORE && !c->late)
+			BOARD_ADD(c->crowd->out->talk[c->epoch].late, 1);
 		c->late = true;
 		return;
 	}
 	/* With one message under way at most, the socket has room for it; a connection that is gone shows by itself. */
 	if (send(c->fd, message, sizeof(message), MSG_NOSIGNAL) != sizeof(message))
 		return;
-	c->asked_ns = board_now_ns();
-	c->counts = client_in_storm(c);
-	c->late = false;
-	if (c->counts)
-		BOARD_ADD(c->crowd->out->messages, 1);
+	client_ask(c);
 	client_timer_set(c, c->crowd->job->talk_timeout_ns);
 }
 
 void client_talk_heard(struct client *c)
 {
-	uint64_t took = board_now_ns() - c->asked_ns, every = c->crowd->job->talk_every_ns;
+	uint64_t took, every = c->crowd->job->talk_every_ns;
 
 	if (!c->asked_ns) /* the rest of the first reply */
 		return;
-	if (c->counts)
-		latency_add(&c->crowd->out->latency, took);
-	c->asked_ns = 0;
+	took = client_answered(c);
 	client_timer_set(c, took < every ? every - took : 0);
 }
 
 void client_talk_end(struct client *c)
 {
-	if (c->state == CLIENT_SERVED && c->asked_ns && c->counts)
-		latency_add(&c->crowd->out->latency, board_now_ns() - c->asked_ns);
+	if (c->state == CLIENT_SERVED && c->asked_ns)
+		client_answered(c);
 	c->asked_ns = 0;
 }

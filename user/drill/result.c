@@ -207,11 +207,13 @@ void result_judge(const struct result *r, double ratio_max, bool claimed, struct
 		return;
 	}
 	figure_judge(result_find(f, "served"), FIGURE_AT_LEAST, r->clients);
+	for (size_t i = 0; i < sizeof(unharmed) / sizeof(unharmed[0]); i++)
+		figure_judge(result_find(f, unharmed[i]), FIGURE_AT_MOST, 0);
+	if (r->run == RUN_RAMP) /* how long that may take is the drill's to say */
+		return;
 	ratio = result_find(f, r->late ? "late.ratio" : "ratio");
 	figure_judge(ratio, FIGURE_AT_MOST, r->late ? RESULT_LATE_RATIO_MAX : ratio_max);
 	/* Too slow, but not if the server had had the CPU to itself, as while its capacity was measured. */
 	if (!r->late && r->ideal_s > 0)
 		ratio->excused = (r->drain_s - r->kept_off_s) / r->ideal_s;
-	for (size_t i = 0; i < sizeof(unharmed) / sizeof(unharmed[0]); i++)
-		figure_judge(result_find(f, unharmed[i]), FIGURE_AT_MOST, 0);
 }

@@ -127,6 +127,11 @@ int run_begin(struct run *run)
 	return 0;
 }
 
+void run_epoch(struct run *run)
+{
+	BOARD_SET(run->board->epoch, 1);
+}
+
 static bool run_shielded(const struct run *run)
 {
 	bool any = false;
@@ -170,7 +175,8 @@ int run_until(struct run *run, bool (*done)(const struct run *), double seconds)
 		if (run->tick_ns < board_now_ns())
 			run->tick_ns = board_now_ns();
 		world_sleep_until(run->tick_ns);
-		progress_show(run->board, run_sample(run));
+		if (run->board->start_ns)
+			progress_show(run->board, run_sample(run));
 		if (world_reap(run->world))
 			return -1;
 		for (int i = 0; i < BOARD_NODES_MAX; i++)

@@ -72,11 +72,14 @@ int run_shield(struct run *run, int node);
 /* The storm begins now: time, counters and curves start from here. */
 int run_begin(struct run *run);
 
-/* Lets the time pass, sampling every BOARD_SAMPLE_MS. */
+/* Lets the time pass, sampling every BOARD_SAMPLE_MS once the storm has begun. */
 int run_for(struct run *run, double seconds);
 
 /* The same until done() says so, at most so many seconds. Returns 0 when it did, 1 when the time was up, -1. */
 int run_until(struct run *run, bool (*done)(const struct run *run), double seconds);
+
+/* Messages and laps that begin from now on are counted apart, as board->crowd[].talk[1]. */
+void run_epoch(struct run *run);
 
 /* Notes the present moment: the picture shows it, and board_mark() finds it. */
 void run_mark(struct run *run, const char *text);
