@@ -71,7 +71,8 @@ static bool checker_note(struct checker *c, bool answered)
 		return false;
 	}
 	c->in_a_row = 0;
-	if (++out->in_a_row < c->job->fall || !out->up)
+	/* What is down already can only be marked down once, but restarted again and again. */
+	if (++out->in_a_row < c->job->fall || (!out->up && c->job->orders < 0))
 		return false;
 	BOARD_SET(out->up, 0);
 	BOARD_ADD(out->falls, 1);

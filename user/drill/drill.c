@@ -16,6 +16,7 @@
 
 static const struct drill *const drills[] = {
 	&drill_trello,
+	&drill_twingate,
 };
 
 #define DRILL_COUNT (sizeof(drills) / sizeof(drills[0]))

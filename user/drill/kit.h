@@ -44,5 +44,6 @@ struct drill {
 };
 
 extern const struct drill drill_trello;
+extern const struct drill drill_twingate;
 
 #endif

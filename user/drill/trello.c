@@ -13,7 +13,7 @@
 #define TRELLO_TALK_COST_NS 1000000ull
 #define TRELLO_TALK_P99_MAX_MS 1000 /* with the shield: what nobody takes for an outage */
 #define TRELLO_GATHER_COST_NS 1000  /* those who are connected at the peak came one by one, long ago */
-#define TRELLO_GATHER_SPREAD_NS 3000000000ull
+#define TRELLO_GATHER_EACH_NS 500000ull
 #define TRELLO_GATHER_SECONDS 30
 #define TRELLO_RATIO_MAX 1.25
 #define TRELLO_RAMP_RATIO 1.1 /* the ramp takes so many times the ideal */
@@ -70,7 +70,7 @@ static bool trello_over(const struct run *run)
 	double lost_from = 0;
 
 	/* Before this the run with the shield may still turn out well. */
-	if (board->run != RUN_WITHOUT)
+	if (board->run == RUN_WITH)
 		lost_from = board->params->attach_at_ns ?
 				    trello_shield_from(board) + RESULT_LATE_RATIO_MAX * board_ideal_seconds(board) :
 				    RESULT_RATIO_MAX * board_ideal_seconds(board);
@@ -98,12 +98,13 @@ static int trello_gather(struct run *run, enum trello_group group, bool (*here)(
 		.first = group == TRELLO_OTHERS ? board->dropped : 0,
 		.count = group == TRELLO_OTHERS ? board->params->clients - board->dropped : board->dropped,
 		.server = net_node_addr(0),
-		.spread_ns = trello_herd_only(board) ? 0 : TRELLO_GATHER_SPREAD_NS,
 		.talk_every_ns = trello_herd_only(board) ? 0 : TRELLO_TALK_EVERY_NS,
 		.talk_timeout_ns = TRELLO_TALK_TIMEOUT_NS,
 	};
 	int ret;
 
+	if (here)
+		job.spread_ns = job.count * TRELLO_GATHER_EACH_NS;
 	if (run_crowd(run, &job))
 		return -1;
 	if (!here)
@@ -142,7 +143,7 @@ static int trello_levers(struct run *run)
 	char over[32];
 	int ret;
 
-	ret = run_until(run, run_collapsed, run_limit_seconds(run));
+	ret = run_until(run, trello_over, run_limit_seconds(run));
 	if (ret < 0 || run_shield(run, 0) || shield_command(&run->shield[0], "close", SHIELD_SERVICE, NULL))
 		return -1;
 	if (run_until(run, run_backlog_gone, 2 * run_limit_seconds(run)) < 0)
@@ -150,8 +151,10 @@ static int trello_levers(struct run *run)
 	snprintf(over, sizeof(over), "%.0fms", ramp_s * 1e3);
 	run_epoch(run);
 	run_mark(run, TRELLO_RAMP_MARK);
+	/* In this order nobody slips in between: closed counts more than the share. */
 	if (shield_command(&run->shield[0], "ramp", SHIELD_SERVICE, "--from", "0%", "--to", "100%", "--over", over,
-			   NULL))
+			   NULL) ||
+	    shield_command(&run->shield[0], "open", SHIELD_SERVICE, NULL))
 		return -1;
 	return run_until(run, run_all_served, run_limit_seconds(run));
 }
@@ -213,20 +216,21 @@ static void trello_others(const struct board *board, bool claimed, struct figure
 /* From the moment staff opened the tap until the last one is back: the ramp itself, and hardly more. */
 static void trello_ramp(const struct board *board, const struct result *r, struct figures *f)
 {
-	double begin = FIGURE_NONE, over = TRELLO_RAMP_RATIO * r->ideal_s;
+	double begin = FIGURE_NONE, over = TRELLO_RAMP_RATIO * r->ideal_s, took;
 	bool drained = r->served == r->clients;
 
 	for (int i = 0; i < board->marks; i++)
 		if (!strcmp(board->mark[i].text, TRELLO_RAMP_MARK))
 			begin = board->mark[i].t;
+	took = drained ? r->drain_s - begin : FIGURE_NONE;
+	if (took < 0) /* a small storm is over before staff comes */
+		took = 0;
 	figures_add(f, "ramp.over_seconds", "the ramp takes", FIGURE_SECONDS, over);
-	figures_add(f, "ramp.drain_seconds", "all back since it began", FIGURE_SECONDS,
-		    drained ? r->drain_s - begin : FIGURE_NONE);
-	figure_judge(figures_add(f, "ramp.ratio", "that / the ramp", FIGURE_RATIO,
-				 drained ? (r->drain_s - begin) / over : FIGURE_NONE),
-		     FIGURE_AT_MOST, TRELLO_RATIO_MAX);
+	figures_add(f, "ramp.drain_seconds", "all back since it began", FIGURE_SECONDS, took);
+	figure_judge(figures_add(f, "ramp.ratio", "that / the ramp", FIGURE_RATIO, took / over), FIGURE_AT_MOST,
+		     TRELLO_RATIO_MAX);
 	if (drained)
-		snprintf(f->line[0], sizeof(f->line[0]), "all back in %.1f s of ramp", r->drain_s - begin);
+		snprintf(f->line[0], sizeof(f->line[0]), "all back in %.1f s of ramp", took);
 }
 
 static int trello_figures(const struct board *board, struct figures *figures)
