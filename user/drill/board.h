@@ -41,6 +41,7 @@ struct board_server {
 	uint64_t worked;       /* connections it spent all of its work on */
 	uint64_t talked;       /* messages answered on connections that were served before */
 	uint64_t probed;       /* health checks answered */
+	uint64_t spent_ns;     /* CPU time on connections, finished or not */
 	uint64_t waited_ns;    /* runnable, but the CPUs were busy with others */
 	uint32_t queue;        /* accepted and not worked on yet */
 	uint32_t accept_queue; /* waiting in the kernel for accept() */
@@ -123,6 +124,7 @@ struct board {
 	/* set before the run starts */
 	const struct drill_params *params;
 	enum drill_run run;
+	int log_fd;         /* where the shields' own words go; opened for appending */
 	bool measure;       /* measure the capacity first */
 	double capacity[2]; /* connections per second, the two repeats */
 	uint32_t dropped;   /* clients of the storm: those of the log that count */

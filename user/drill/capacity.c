@@ -5,10 +5,10 @@
 #include "drill/progress.h"
 #include "drill/run.h"
 
-#define CAPACITY_WARM_UP_NS 1000000000ull
+#define CAPACITY_WARM_UP_NS 500000000ull
 #define CAPACITY_CLIENTS_MIN 64
 #define CAPACITY_LAPS_MIN 1200 /* replies in a measurement: noise well below 1 % */
-#define CAPACITY_WINDOW_MIN_NS 2500000000ull
+#define CAPACITY_WINDOW_MIN_NS 1500000000ull
 #define CAPACITY_WINDOW_MAX_NS 10000000000ull
 #define CAPACITY_TRIES_MAX 6
 

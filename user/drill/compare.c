@@ -2,6 +2,7 @@
 #include "drill/compare.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -27,6 +29,7 @@ struct compare {
 	const struct drill_params *params;
 	struct board *board[RUN_COUNT];
 	struct report report;
+	int log_fd;
 	char svg[256];
 };
 
@@ -86,6 +89,19 @@ static int compare_prepare(struct compare *c)
 	return 0;
 }
 
+/* Opened out here: the runs have a /run of their own. Several processes write to it, each at its end. */
+static int compare_open_log(struct compare *c)
+{
+	const char *path = c->params->log;
+
+	c->log_fd = path ? open(path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644) :
+			   memfd_create("shield", MFD_CLOEXEC);
+	if (c->log_fd < 0)
+		return compare_fail(c->params->json, -errno, "name a file elsewhere with --log", "cannot write %s: %s",
+				    path ? path : "the shield's log", strerror(errno));
+	return 0;
+}
+
 static int compare_programs(struct compare *c)
 {
 	struct board said = {0};
@@ -109,6 +125,7 @@ static int compare_one(struct compare *c, enum drill_run which)
 				    strerror(errno));
 	c->board[which] = board;
 	board->run = which;
+	board->log_fd = c->log_fd;
 	board->measure = !c->report.capacity[0];
 	memcpy(board->capacity, c->report.capacity, sizeof(board->capacity));
 	progress_say("%s: %s", report_name(which), c->drill->title);
@@ -211,8 +228,11 @@ int compare_run(const struct drill *drill, const struct drill_params *params)
 
 	if (!c)
 		return compare_fail(params->json, -ENOMEM, NULL, "out of memory");
-	*c = (struct compare){.drill = drill, .params = params, .report = {.drill = drill, .params = params}};
-	ret = compare_prepare(c) || compare_programs(c);
+	*c = (struct compare){.drill = drill,
+			      .log_fd = -1,
+			      .params = params,
+			      .report = {.drill = drill, .params = params}};
+	ret = compare_prepare(c) || compare_programs(c) || compare_open_log(c);
 	if (!ret) {
 		turn = turn_take();
 		if (turn < 0)
@@ -229,6 +249,8 @@ int compare_run(const struct drill *drill, const struct drill_params *params)
 		ret = compare_report(c);
 	for (int run = 0; run < RUN_COUNT; run++)
 		board_destroy(c->board[run]);
+	if (c->log_fd >= 0)
+		close(c->log_fd);
 	free(c);
 	if (turn >= 0)
 		close(turn);

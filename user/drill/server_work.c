@@ -86,7 +86,10 @@ void server_work(struct server *s)
 	if (c->kind == SERVER_CONNECTION) {
 		uint64_t cost = server_cost_ns(s->job, BOARD_GET(s->node->cost_ns), s->worked);
 
-		server_spend(s->job->steps > 1 ? cost / s->job->steps : cost);
+		if (s->job->steps > 1)
+			cost /= s->job->steps;
+		server_spend(cost);
+		BOARD_ADD(s->out->spent_ns, cost);
 		if (--c->turns) {
 			server_push(s, fd);
 			return;

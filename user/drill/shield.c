@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,20 +97,6 @@ static int shield_await_ready(struct shield *shield)
 			  SHIELD_READY_MS / 1000, shield_last_words(shield));
 }
 
-/* Appending: `run` and the other commands write to it, each with a position of its own. */
-static int shield_open_log(const char *path, bool first)
-{
-	if (!path)
-		return memfd_create("shield", MFD_CLOEXEC);
-	return open(path, O_RDWR | O_CREAT | (first ? O_TRUNC : 0) | O_APPEND | O_CLOEXEC, 0644);
-}
-
-/* The file starts afresh with the drill, not with each of its runs and nodes. */
-static bool shield_logs_first(const struct board *board, int node)
-{
-	return !node && (board->run != RUN_RAMP || !(board->params->runs & RUN_BIT(RUN_WITH)));
-}
-
 int shield_start(struct world *world, int node, struct shield *shield)
 {
 	const struct drill_params *params = world->board->params;
@@ -123,14 +108,9 @@ int shield_start(struct world *world, int node, struct shield *shield)
 	snprintf(port, sizeof(port), SHIELD_SERVICE "=%u", params->port);
 	for (char **key = params->keys; key && *key && n < SHIELD_ARGS_MAX - 1; key++)
 		args[n++] = *key;
-	*shield = (struct shield){.world = world,
-				  .node = node,
-				  .log = shield_open_log(params->log, shield_logs_first(world->board, node))};
+	*shield = (struct shield){.world = world, .node = node, .log = world->board->log_fd};
 	snprintf(shield->instance, sizeof(shield->instance), world->plan.nodes > 1 ? "drill%d" : "drill", node);
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "/run/synhold-%s-notify", shield->instance);
-	if (shield->log < 0)
-		return board_fail(world->board, NULL, "cannot write %s: %s",
-				  params->log ? params->log : "the shield's log", strerror(errno));
 	shield->notify = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (shield->notify < 0 || bind(shield->notify, (struct sockaddr *)&addr, sizeof(addr)))
 		return board_fail(world->board, NULL, "cannot create the socket for READY=1: %s", strerror(errno));
@@ -240,25 +220,23 @@ int shield_read(struct shield *shield)
 	return ret;
 }
 
-int shield_command(struct shield *shield, const char *command, ...)
+int shield_run(struct shield *shield, const char *const command[])
 {
-	char *args[SHIELD_ARGS_MAX] = {"synhold", "--instance", shield->instance, (char *)command};
+	char *args[SHIELD_ARGS_MAX] = {"synhold", "--instance", shield->instance};
 	struct board *board = shield->world->board;
-	int n = 4, status = 0, ret;
-	const char *arg;
-	va_list list;
+	int n = 3, status = 0, ret;
 	pid_t pid;
 
-	va_start(list, command);
-	while (n < SHIELD_ARGS_MAX - 1 && (arg = va_arg(list, const char *)))
-		args[n++] = (char *)arg;
-	va_end(list);
+	while (n < SHIELD_ARGS_MAX - 1 && command[n - 3]) {
+		args[n] = (char *)command[n - 3];
+		n++;
+	}
 	pid = shield_exec(shield, args, shield->log);
 	ret = pid < 0 ? -errno : world_wait(pid, SHIELD_COMMAND_MS, &status);
 	if (ret)
-		return board_fail(board, NULL, "`synhold %s` did not end: %s", command, strerror(-ret));
+		return board_fail(board, NULL, "`synhold %s` did not end: %s", command[0], strerror(-ret));
 	if (status)
-		return board_fail(board, NULL, "`synhold %s` ended with %s %d: %s", command,
+		return board_fail(board, NULL, "`synhold %s` ended with %s %d: %s", command[0],
 				  WIFEXITED(status) ? "status" : "signal",
 				  WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status),
 				  shield_last_words(shield));

@@ -20,10 +20,11 @@ struct shield {
 int shield_start(struct world *world, int node, struct shield *shield);
 
 /*
- * Runs another command of this program against the shield, such as "close", SHIELD_SERVICE, NULL. Returns 0, or -1 with
- * board->error set to what the command said.
+ * Runs another command of this program against the shield: shield_command(shield, "close", SHIELD_SERVICE). Returns 0,
+ * or -1 with board->error set to what the command said.
  */
-int shield_command(struct shield *shield, const char *command, ...) __attribute__((sentinel));
+#define shield_command(shield, ...) shield_run(shield, (const char *const[]){__VA_ARGS__, NULL})
+int shield_run(struct shield *shield, const char *const command[]);
 
 /* Reads `status --json` into the node's place on the board. Returns 0 or -errno; the board is untouched on failure. */
 int shield_read(struct shield *shield);

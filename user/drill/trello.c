@@ -144,7 +144,7 @@ static int trello_levers(struct run *run)
 	int ret;
 
 	ret = run_until(run, trello_over, run_limit_seconds(run));
-	if (ret < 0 || run_shield(run, 0) || shield_command(&run->shield[0], "close", SHIELD_SERVICE, NULL))
+	if (ret < 0 || run_shield(run, 0) || shield_command(&run->shield[0], "close", SHIELD_SERVICE))
 		return -1;
 	if (run_until(run, run_backlog_gone, 2 * run_limit_seconds(run)) < 0)
 		return -1;
@@ -152,9 +152,8 @@ static int trello_levers(struct run *run)
 	run_epoch(run);
 	run_mark(run, TRELLO_RAMP_MARK);
 	/* In this order nobody slips in between: closed counts more than the share. */
-	if (shield_command(&run->shield[0], "ramp", SHIELD_SERVICE, "--from", "0%", "--to", "100%", "--over", over,
-			   NULL) ||
-	    shield_command(&run->shield[0], "open", SHIELD_SERVICE, NULL))
+	if (shield_command(&run->shield[0], "ramp", SHIELD_SERVICE, "--from", "0%", "--to", "100%", "--over", over) ||
+	    shield_command(&run->shield[0], "open", SHIELD_SERVICE))
 		return -1;
 	return run_until(run, run_all_served, run_limit_seconds(run));
 }

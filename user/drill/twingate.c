@@ -75,7 +75,7 @@ static int twingate_open(struct run *run)
 		return -1;
 	if (board->run != RUN_WITHOUT &&
 	    (run_shield(run, 0) ||
-	     shield_command(&run->shield[0], "allow", "add", NET_CHECKER_TEXT, "--note", "health checks", NULL)))
+	     shield_command(&run->shield[0], "allow", "add", NET_CHECKER_TEXT, "--note", "health checks")))
 		return -1;
 	return run_check(run, &twingate_checker);
 }
@@ -104,12 +104,16 @@ static int twingate_figures(const struct board *board, struct figures *f)
 	const struct board_checker *checker = &board->node[0].checker;
 	bool claimed = params_same_incident(board->params, &twingate_params);
 	uint32_t restarts = board->node[0].after.starts - board->node[0].before.starts;
+	uint64_t spent_ns = board->node[0].after.spent_ns - board->node[0].before.spent_ns;
 	struct figure *figure;
 	struct result r;
 	int ret = result_compute(board, &r);
 
 	if (ret)
 		return ret;
+	/* Work on tokens that were never finished is in vain, too. */
+	if (spent_ns)
+		r.wasted_percent = 100 - 100.0 * r.served * board->params->cost_ns / spent_ns;
 	result_figures(&r, f);
 	result_judge(&r, TWINGATE_RATIO_MAX, claimed, f);
 	figure = figures_add(f, "controller.restarts", "restarts of the controller", FIGURE_COUNT, restarts);
