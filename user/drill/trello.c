@@ -189,6 +189,13 @@ static int trello_script(struct run *run)
 	return run_end(run, run_all_served(run) ? BOARD_ALL_SERVED : ret ? BOARD_OUT_OF_TIME : BOARD_COLLAPSED);
 }
 
+static void trello_sample(struct run *run, float value[BOARD_SERIES_MAX])
+{
+	const struct board_talk *talk = run->board->crowd[TRELLO_OTHERS].talk;
+
+	value[0] = BOARD_GET(talk[0].late) + BOARD_GET(talk[1].late);
+}
+
 /* The others' messages; where staff recovered it, those from the ramp on. */
 static void trello_others(const struct board *board, bool claimed, struct figures *f)
 {
@@ -258,6 +265,8 @@ const struct drill drill_trello = {
 	.defaults = trello_defaults,
 	.options = 1u << OPT_DROP | 1u << OPT_SERVER | 1u << OPT_ATTACH_AT,
 	.plan = {.nodes = 1},
+	.series = {{"others_late", "messages of the others that waited over 5 s"}},
 	.script = trello_script,
+	.sample = trello_sample,
 	.figures = trello_figures,
 };
