@@ -86,6 +86,19 @@ test_ramp_releases_the_held() {
 	assert_ge "$(field longest_ms "$(output herd)")" 2500 "ms that the last one waited"
 }
 
+# Closed counts more than the share: whoever starts a ramp behind a closed door is told.
+test_ramp_says_that_it_is_closed() {
+	net_up
+	server
+	shield window=none
+	synhold close web >/dev/null
+	assert_match "$(synhold ramp web --from 1% --to 100% --over 30s)" "it is closed, and nobody comes in before synhold open web$"
+	assert_eq "$(synhold ramp web pause --json | jq .closed)" true "closed in the JSON"
+	synhold open web >/dev/null
+	assert_eq "$(synhold ramp web resume --json | jq .closed)" false "closed in the JSON"
+	[[ $(synhold ramp web reverse) != *closed* ]] || fail "an open service is called closed"
+}
+
 test_ramp_survives_the_daemon() {
 	local before
 	net_up

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/notice.h"
+#include "lib/inforce.h"
 #include "lib/model.h"
 #include "lib/ramp.h"
 #include "lib/spec.h"
@@ -177,13 +178,14 @@ static int print_result(const struct cli *cli, const struct order *order, const 
 	int runs = ramp_running(pol, out->now_ns, out->stopped_ns);
 
 	return cli_print_json(cli,
-			      json_pack("{s:s,s:s,s:f,s:b,s:b,s:b,s:f,s:f,s:f,s:f,s:b}", "service", order->service,
+			      json_pack("{s:s,s:s,s:f,s:b,s:b,s:b,s:b,s:f,s:f,s:f,s:f,s:b}", "service", order->service,
 					"ramp", levers[order->lever], "share_percent", (double)out->share_ppm / 1e4,
 					"running", runs && out->daemon, "paused", pol->ramp_paused_ns != 0, "stopped",
-					out->stopped_ns != 0, "from_percent", (double)pol->ramp_from_ppm / 1e4,
-					"to_percent", (double)pol->ramp_to_ppm / 1e4, "over_seconds",
-					(double)pol->ramp_over_ns / 1e9, "left_seconds",
-					pol->ramp_over_ns ? (double)left_ns(out) / 1e9 : 0.0, "daemon", out->daemon));
+					out->stopped_ns != 0, "closed", inforce_closed(pol, out->now_ns),
+					"from_percent", (double)pol->ramp_from_ppm / 1e4, "to_percent",
+					(double)pol->ramp_to_ppm / 1e4, "over_seconds", (double)pol->ramp_over_ns / 1e9,
+					"left_seconds", pol->ramp_over_ns ? (double)left_ns(out) / 1e9 : 0.0, "daemon",
+					out->daemon));
 }
 
 static void print_words(const struct order *order, const struct outcome *out)
@@ -213,6 +215,9 @@ static void print_words(const struct order *order, const struct outcome *out)
 		printf("; there is no daemon: the share stands still at %.1f%% until one runs", share);
 	else if (out->stopped_ns && order->lever != LEVER_PAUSE)
 		printf("; pressure has stopped it again at %.1f%%: synhold explain %s", share, order->service);
+	/* The lever that comes before a ramp, and the one that is easily forgotten. */
+	if (order->lever != LEVER_CANCEL && inforce_closed(pol, out->now_ns))
+		printf("; it is closed, and nobody comes in before synhold open %s", order->service);
 	printf("%s\n", out->note);
 }
 
