@@ -27,7 +27,7 @@ struct drill_series {
 
 struct drill {
 	const char *name;
-	const char *doc;   /* one line for `drill --help` */
+	const char *doc;   /* for `drill --help`, up to 64 characters: one line */
 	const char *title; /* of the picture: what happens to whom */
 	/* Its defaults; they may depend on what the command line gave (`set`: bits of enum params_option). */
 	const struct drill_params *(*defaults)(const struct drill_params *given, unsigned int set);

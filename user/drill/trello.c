@@ -259,8 +259,7 @@ static int trello_figures(const struct board *board, struct figures *figures)
 
 const struct drill drill_trello = {
 	.name = "trello",
-	.doc = "a third of the connections drops at the peak and reconnects without back-off; the others go on "
-	       "working; then the same, recovered by close and ramp",
+	.doc = "a third of the connections drops and reconnects without pause",
 	.title = "a reconnect storm",
 	.defaults = trello_defaults,
 	.options = 1u << OPT_DROP | 1u << OPT_SERVER | 1u << OPT_ATTACH_AT,

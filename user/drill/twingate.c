@@ -136,8 +136,7 @@ static int twingate_figures(const struct board *board, struct figures *f)
 
 const struct drill drill_twingate = {
 	.name = "twingate",
-	.doc = "every client needs a new token at once; a health checker takes the busy controller for dead and "
-	       "restarts it",
+	.doc = "a health checker restarts a controller that is only busy",
 	.title = "a controller that everybody asks at once, under a health checker",
 	.defaults = twingate_defaults,
 	.plan = {.nodes = 1},
