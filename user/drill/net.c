@@ -134,21 +134,28 @@ static int net_veth(struct world *world, const char *name, enum world_net peer_n
 	return ret;
 }
 
+static int net_enter(struct world *world, enum world_net net)
+{
+	int ret = world_enter(world, net);
+
+	return ret ? board_fail(world->board, NULL, "cannot enter a private network: %s", strerror(-ret)) : 0;
+}
+
 /* A network with one card, behind the router. The caller is in the router's network before and after. */
 static int net_stub(struct world *world, enum world_net net, int prefix, int host)
 {
 	char script[256], name[16];
 
 	snprintf(name, sizeof(name), "down%d", net);
-	if (net != WORLD_NODE0 && (net_here(world, net, true) || world_enter(world, WORLD_ROUTER)))
+	if (net != WORLD_NODE0 && (net_here(world, net, true) || net_enter(world, WORLD_ROUTER)))
 		return -1;
 	if (net_veth(world, name, net))
 		return -1;
 	snprintf(script, sizeof(script), net_down_setup, name, prefix, host, name);
-	if (net_ip(world, script) || world_enter(world, net))
+	if (net_ip(world, script) || net_enter(world, net))
 		return -1;
 	snprintf(script, sizeof(script), net_stub_setup, prefix, host, prefix, host);
-	return net_ip(world, script) || world_enter(world, WORLD_ROUTER) ? -1 : 0;
+	return net_ip(world, script) || net_enter(world, WORLD_ROUTER) ? -1 : 0;
 }
 
 int net_build(struct world *world)
@@ -166,7 +173,7 @@ int net_build(struct world *world)
 			return -1;
 	if (world->plan.front && net_stub(world, WORLD_FRONT, 97, 0))
 		return -1;
-	return world_enter(world, WORLD_NODE0) ? -1 : 0;
+	return net_enter(world, WORLD_NODE0);
 }
 
 /* One number of a /proc/net file that pairs a line of names with a line of values. */
