@@ -83,9 +83,9 @@ test_trello_all_runs() {
 
 test_twingate() {
 	# shellcheck disable=SC2086 # words
-	drill twingate --clients 2500 --cost 1ms $SMALL --seconds 8
+	drill twingate --clients 2200 --cost 1ms $SMALL --seconds 8
 	verdict_agrees
-	of with .served 2500
+	of with .served 2200
 	of with .controller.restarts 0
 	of with .probes.lost 0
 	of with '.probes.sent > 0' true
