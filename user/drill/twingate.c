@@ -21,7 +21,7 @@ static const struct drill_params twingate_params = {
 	.name = "twingate",
 	.clients = 3000,
 	.patience_ns = 10000000000,
-	.retry = {.kind = RETRY_FIXED, .base_ns = 1000000000},
+	.retry = {.kind = RETRY_FIXED, .base_ns = 500000000},
 	.rtt_min_ns = 10000000,
 	.rtt_max_ns = 100000000,
 	.cost_ns = 5000000,
