@@ -35,6 +35,8 @@ const struct cli_command cli_commands[] = {
 	{"status", "[SERVICE [--held]]", "what is going on; --held: the sources that wait", cli_status, 0},
 	{"top", "[--interval DURATION] [--once]", "the same as it changes, with keys to open, close and set", cli_top,
 	 0},
+	{"events", "[--follow ADDR] [--service NAME] [--for DURATION] [--rate N]",
+	 "verdicts as they are given, states and offenders as they change", cli_events, 0},
 	{"explain", "SERVICE", "why the gate is where it is", cli_explain, 0},
 	{"suggest", "SERVICE", "limits from what was observed, as set lines", cli_suggest, 0},
 	{"metrics", "", "the Prometheus text", cli_metrics, 0},
