@@ -92,6 +92,8 @@ check_cppcheck()
 	matching '^(user|tests)/.*\.c$' | grep -v '\.bpf\.c$' >"$tmp/cppcheck"
 	cat >"$tmp/macros.h" <<'EOF'
 #define LIBBPF_OPTS(type, name, ...) struct type name = {0}
+#define bpf_object__for_each_program(pos, obj) \
+	for (pos = bpf_object__next_program(obj, 0); pos; pos = bpf_object__next_program(obj, pos))
 #define json_array_foreach(list, i, value) \
 	for (i = 0; i < json_array_size(list) && (value = json_array_get(list, i)); i++)
 #define json_object_foreach(object, key, value) \

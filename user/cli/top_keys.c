@@ -53,7 +53,7 @@ static void run_command(const struct top_keys *keys, struct top *top)
 	if (pid > 0)
 		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 			;
-	snprintf(top->message, sizeof(top->message), "%s", said[0] ? said : status ? "it failed" : "done");
+	snprintf(top->message, sizeof(top->message), "%.150s", said[0] ? said : status ? "it failed" : "done");
 }
 
 void top_keys_prompt(const struct top_keys *keys, struct top *top)
@@ -64,10 +64,11 @@ void top_keys_prompt(const struct top_keys *keys, struct top *top)
 	for (int i = 0; i < TOP_KEYS_ARGS && keys->args[i] && used < sizeof(words); i++)
 		used += (size_t)snprintf(words + used, sizeof(words) - used, " %s", keys->args[i]);
 	if (keys->asking && keys->key)
-		snprintf(top->prompt, sizeof(top->prompt), "synhold%s %s=%s_  (Enter does it, Esc does not)", words,
+		snprintf(top->prompt, sizeof(top->prompt), "synhold%.60s %s=%s_  (Enter does it, Esc does not)", words,
 			 keys->key, keys->text);
 	else if (keys->asking)
-		snprintf(top->prompt, sizeof(top->prompt), "synhold%s ?  (y does it, any other key does not)", words);
+		snprintf(top->prompt, sizeof(top->prompt), "synhold%.60s ?  (y does it, any other key does not)",
+			 words);
 	else
 		top->prompt[0] = '\0';
 }
