@@ -61,6 +61,8 @@ double board_ideal_seconds(const struct board *board)
 {
 	double capacity = board_capacity(board);
 
+	if (board->ideal_s > 0)
+		return board->ideal_s;
 	return capacity > 0 ? board->dropped / capacity : 0;
 }
 

@@ -112,6 +112,23 @@ struct board_node {
 	struct board_shield shield;
 };
 
+/* What a balancing proxy in front of the nodes says of itself. */
+struct board_front {
+	bool known;
+	uint32_t up;        /* nodes it takes for healthy */
+	uint32_t fewest_up; /* the fewest there have been */
+	uint64_t marked_down;
+	uint64_t probes_lost; /* of nodes that were up */
+	uint64_t connects_failed;
+	uint64_t errors; /* 5xx sent to clients */
+};
+
+struct board_uploads {
+	uint32_t begun;
+	uint32_t cut;
+	uint32_t finished;
+};
+
 /* A moment that the picture shows. */
 struct board_mark {
 	float t; /* seconds since the storm began */
@@ -128,13 +145,16 @@ struct board {
 	bool measure;       /* measure the capacity first */
 	double capacity[2]; /* connections per second, the two repeats */
 	uint32_t dropped;   /* clients of the storm: those of the log that count */
+	double ideal_s;     /* where clients or capacity come over time; 0: from clients and capacity */
 
 	/* written while it runs */
 	struct board_node node[BOARD_NODES_MAX];
 	struct board_crowd crowd[BOARD_GROUPS_MAX];
 	struct board_witness witness[2]; /* what the client's side, the server's side saw */
-	uint64_t start_ns;               /* when the storm began; 0 before */
-	uint32_t epoch;                  /* talk is counted apart from here on: 0, then 1 if the drill says so */
+	struct board_front front;
+	struct board_uploads uploads;
+	uint64_t start_ns; /* when the storm began; 0 before */
+	uint32_t epoch;    /* talk is counted apart from here on: 0, then 1 if the drill says so */
 	uint32_t samples;
 	struct board_sample sample[BOARD_SAMPLES_MAX];
 

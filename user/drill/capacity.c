@@ -104,3 +104,14 @@ int run_measure(struct run *run, __be32 server, int nodes)
 		     board->capacity[1], board->dropped, board_ideal_seconds(board));
 	return 0;
 }
+
+void run_expect(struct run *run, const struct profile_load *load)
+{
+	struct board *board = run->board;
+
+	board->capacity[0] = board->capacity[1] = load->nodes * load->capacity;
+	board->ideal_s = profile_ideal_seconds(load);
+	if (board->measure)
+		progress_say("capacity %.0f connections/s at its best: %u clients need %.1f s with nothing wasted",
+			     board_capacity(board), board->dropped, board->ideal_s);
+}

@@ -34,6 +34,14 @@ int run_supervise(struct run *run, const struct supervisor_job *job)
 	return run_actor(run, "supervisor", world_node(job->server.node), RUN_SERVER_NICE, supervisor_actor, job);
 }
 
+struct world_actor *run_pool(struct run *run, const struct pool_job *job)
+{
+	struct world_actor *actor =
+		world_spawn(run->world, "pool", world_node(job->node), RUN_SERVER_NICE, pool_actor, job);
+
+	return actor && !world_await(run->world, actor, 'R', RUN_READY_MS) ? actor : NULL;
+}
+
 int run_check(struct run *run, const struct checker_job *job)
 {
 	return run_actor(run, "health checker", WORLD_ROUTER, CHECKER_NICE, checker_actor, job);

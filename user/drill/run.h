@@ -4,6 +4,7 @@
 
 #include "drill/checker.h"
 #include "drill/client.h"
+#include "drill/pool.h"
 #include "drill/program.h"
 #include "drill/server.h"
 #include "drill/shield.h"
@@ -45,6 +46,8 @@ int run_make(const struct drill *drill, struct board *board);
 
 int run_serve(struct run *run, const struct server_job *job);
 int run_supervise(struct run *run, const struct supervisor_job *job);
+/* A server whose workers wait. Returns the actor, or NULL with board->error set. */
+struct world_actor *run_pool(struct run *run, const struct pool_job *job);
 int run_check(struct run *run, const struct checker_job *job);
 int run_program(struct run *run, const struct program_job *job);
 
@@ -63,6 +66,9 @@ void run_tell(struct run *run, uint32_t group, char sign);
  * else is going on meanwhile takes its part, so the capacity is what is left over.
  */
 int run_measure(struct run *run, __be32 server, int nodes);
+
+/* The same where the capacity is known, as of pools: sets it, and the ideal time that follows from load and profile. */
+void run_expect(struct run *run, const struct profile_load *load);
 
 /* Attaches the shield of a node. In the run without it there is nothing to call. */
 int run_shield(struct run *run, int node);
