@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -96,6 +97,12 @@ static void client_lost(struct client *c)
 	c->state = CLIENT_DONE;
 }
 
+/* A proxy that has nobody to ask says so in a reply of its own. */
+static bool client_error_page(const char *reply, ssize_t len)
+{
+	return len > 9 && !memcmp(reply, "HTTP/1.", 7) && reply[9] == '5';
+}
+
 static void client_read(struct client *c)
 {
 	char reply[512];
@@ -106,6 +113,10 @@ static void client_read(struct client *c)
 		if (c->state == CLIENT_SERVED) {
 			client_talk_heard(c);
 			continue;
+		}
+		if (client_error_page(reply, len)) {
+			client_refused(c);
+			return;
 		}
 		client_served(c);
 		if (c->state != CLIENT_SERVED)

@@ -26,9 +26,10 @@ struct client_job {
 
 /*
  * A crowd of clients: on 'G' all connect, each from its own address; each waits for the first byte of the reply as long
- * as its patience lasts, closes, sleeps as its retry policy says, tries again; once served it keeps the connection to
- * the end unless the job says otherwise. 'X' cuts all connections (RST) and lets all of them connect again at once; the
- * runner has cleared their log before. On 'S' it closes its books, says 'D' and ends. arg is a struct client_job.
+ * as its patience lasts (an HTTP error of the 500s is a refusal), closes, sleeps as its retry policy says, tries again;
+ * once served it keeps the connection to the end unless the job says otherwise. 'X' cuts all connections (RST) and lets
+ * all of them connect again at once; the runner has cleared their log before. On 'S' it closes its books, says 'D' and
+ * ends. arg is a struct client_job.
  */
 int client_actor(struct world *world, int ctl, const void *arg);
 

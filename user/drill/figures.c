@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct figure *figures_add(struct figures *figures, const char *key, const char *name, enum figure_unit unit,
@@ -27,6 +28,15 @@ const struct figure *figures_find(const struct figures *figures, const char *key
 		if (!strcmp(figures->figure[i].key, key))
 			return &figures->figure[i];
 	return NULL;
+}
+
+struct figure *figures_get(struct figures *figures, const char *key)
+{
+	const struct figure *figure = figures_find(figures, key);
+
+	if (!figure)
+		abort(); /* a bound that is silently not there would judge nothing */
+	return (struct figure *)figure;
 }
 
 static bool figure_outside(const struct figure *f, double value)

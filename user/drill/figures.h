@@ -54,6 +54,9 @@ struct figure *figures_add(struct figures *figures, const char *key, const char 
 /* Sets a bound on a figure, which may have none: then a missing value breaks it. */
 void figure_judge(struct figure *figure, enum figure_bound bound, double limit);
 
+/* The figure with the key, which must be there, for a bound to be set. */
+struct figure *figures_get(struct figures *figures, const char *key);
+
 /* The figure with the key, or NULL. */
 const struct figure *figures_find(const struct figures *figures, const char *key);
 

@@ -11,12 +11,16 @@
 #include "drill/checker.h"
 #include "drill/client.h"
 #include "drill/figures.h"
+#include "drill/front.h"
 #include "drill/net.h"
+#include "drill/pool.h"
+#include "drill/profile.h"
 #include "drill/program.h"
 #include "drill/result.h"
 #include "drill/run.h"
 #include "drill/server.h"
 #include "drill/supervisor.h"
+#include "drill/upload.h"
 #include "drill/world.h"
 
 /* A curve over time besides "clients served" and "held": its key in the JSON, and its name in the picture. */
@@ -45,5 +49,8 @@ struct drill {
 
 extern const struct drill drill_trello;
 extern const struct drill drill_twingate;
+extern const struct drill drill_ambra;
+extern const struct drill drill_confluence;
+extern const struct drill drill_kiln;
 
 #endif
