@@ -15,8 +15,7 @@
 #define OPT_HELP '?'
 
 static const struct drill *const drills[] = {
-	&drill_trello,
-	&drill_twingate,
+	&drill_trello, &drill_twingate, &drill_ambra, &drill_confluence, &drill_kiln,
 };
 
 #define DRILL_COUNT (sizeof(drills) / sizeof(drills[0]))
