@@ -11,6 +11,8 @@
 #define AMBRA_NODES 4
 #define AMBRA_WORKERS 12
 #define AMBRA_BUSY 0.85 /* of what all nodes can do: little enough to do without a slow one, too much without one */
+#define AMBRA_SLOW_S 3  /* from here on the first node gets slower, over 4 s */
+#define AMBRA_WELL_S 25 /* and here it is well again */
 #define AMBRA_UPLOADS 40
 #define AMBRA_RATIO_MAX 1.25
 #define AMBRA_READ_SAMPLES 5 /* ask the front twice a second */
@@ -28,8 +30,9 @@ static const struct drill_params ambra_params = {
 	.runs = RUN_BIT(RUN_WITHOUT) | RUN_BIT(RUN_WITH),
 };
 
-/* The first node: from 3 s on ever slower, for 18 s at 15 %, then well again. */
-static const struct profile ambra_slow = {.points = 4, .point = {{3, 1}, {7, 0.15}, {25, 0.15}, {25, 1}}};
+/* The first node: ever slower, then at 15 %, then well again. */
+static const struct profile ambra_slow = {
+	.points = 4, .point = {{AMBRA_SLOW_S, 1}, {AMBRA_SLOW_S + 4, 0.15}, {AMBRA_WELL_S, 0.15}, {AMBRA_WELL_S, 1}}};
 static const struct profile ambra_well;
 
 /* Each probe may take 3 s, and two in a row must be lost: a node must be badly overloaded to be marked down. */
@@ -69,6 +72,12 @@ static int ambra_open(struct run *run)
 	return front_start(run, &ambra_front);
 }
 
+/* Until so many seconds after the beginning, or until all are served: as run_until(). */
+static int ambra_pass(struct run *run, double until_s)
+{
+	return run_until(run, run_all_served, until_s - board_seconds(run->board));
+}
+
 static int ambra_script(struct run *run)
 {
 	static struct upload_job job;
@@ -92,8 +101,16 @@ static int ambra_script(struct run *run)
 	    run_begin(run))
 		return -1;
 	run_tell(run, 0, 'G');
-	ret = run_until(run, run_all_served,
-			run->params->seconds ? run->params->seconds : AMBRA_LIMIT_RATIO * run->board->ideal_s);
+	ret = ambra_pass(run, AMBRA_SLOW_S);
+	if (ret > 0) {
+		run_mark(run, "a node slows");
+		ret = ambra_pass(run, AMBRA_WELL_S);
+	}
+	if (ret > 0) {
+		run_mark(run, "it is well again");
+		ret = ambra_pass(run,
+				 run->params->seconds ? run->params->seconds : AMBRA_LIMIT_RATIO * run->board->ideal_s);
+	}
 	front_read(run);
 	if (ret < 0 || run_end(run, ret ? BOARD_OUT_OF_TIME : BOARD_ALL_SERVED))
 		return -1;
@@ -140,7 +157,7 @@ static int ambra_figures(const struct board *board, struct figures *figures)
 	figures_add(figures, "uploads.cut", "uploads cut off", FIGURE_COUNT, board->uploads.cut);
 	figures_add(figures, "uploads.finished", "uploads finished", FIGURE_COUNT, board->uploads.finished)->of =
 		AMBRA_UPLOADS;
-	snprintf(figures->line[1], sizeof(figures->line[1]), "%u nodes marked down, %u uploads cut off",
+	snprintf(figures->line[1], sizeof(figures->line[1]), "%u times down, %u uploads cut",
 		 (unsigned int)board->front.marked_down, board->uploads.cut);
 	ambra_judge(board, figures);
 	return 0;
@@ -153,6 +170,7 @@ const struct drill drill_ambra = {
 	.doc = "one of four nodes behind a probing balancer slows down; a node marked down moves its load to the "
 	       "rest",
 	.title = "a slow node behind a balancer",
+	.come = "come one after the other to four nodes that manage",
 	.defaults = ambra_defaults,
 	.plan = {.nodes = AMBRA_NODES, .front = true},
 	.programs = ambra_programs,

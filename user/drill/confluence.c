@@ -146,6 +146,7 @@ const struct drill drill_confluence = {
 	.name = "confluence",
 	.doc = "all clients are moved to a new stack that is away at first and then cold, and warms while it serves",
 	.title = "a cut-over to a cold stack",
+	.come = "connect at once to a stack that, when warm, manages",
 	.defaults = confluence_defaults,
 	.plan = {.nodes = 1},
 	.series = {{"backlog", "in the server's queues"}},

@@ -121,6 +121,7 @@ const struct drill drill_kiln = {
 	.doc = "a runaway job takes most workers of a server behind a proxy; the queues fill with requests of the "
 	       "dead",
 	.title = "a runaway job takes the workers",
+	.come = "come one after the other to a server that manages",
 	.defaults = kiln_defaults,
 	.plan = {.nodes = 1, .front = true},
 	.programs = kiln_programs,

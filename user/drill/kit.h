@@ -33,6 +33,7 @@ struct drill {
 	const char *name;
 	const char *doc;   /* for `drill --help`, up to 64 characters: one line */
 	const char *title; /* of the picture: what happens to whom */
+	const char *come;  /* and how the clients come, up to "... manage(s)"; NULL: at once, to one server */
 	/* Its defaults; they may depend on what the command line gave (`set`: bits of enum params_option). */
 	const struct drill_params *(*defaults)(const struct drill_params *given, unsigned int set);
 	unsigned int options; /* bits of enum params_option that it has besides PARAMS_COMMON */

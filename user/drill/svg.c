@@ -227,10 +227,9 @@ static void svg_titles(const struct report *report, char *title, char *subtitle,
 		 !with    ? " without synhold" :
 		 !without ? " with synhold" :
 			    ", without and with synhold");
-	snprintf(subtitle, size,
-		 "%s TCP clients connect at once to a server that manages %.0f a second; they wait "
-		 "%g s, then %s; %s",
-		 clients, (report->capacity[0] + report->capacity[1]) / 2, p->patience_ns / 1e9, retry, rtt);
+	snprintf(subtitle, size, "%s TCP clients %s %.0f a second; they wait %g s, then %s; %s", clients,
+		 report->drill->come ? report->drill->come : "connect at once to a server that manages",
+		 (report->capacity[0] + report->capacity[1]) / 2, p->patience_ns / 1e9, retry, rtt);
 }
 
 static void svg_served(struct svg *svg)
