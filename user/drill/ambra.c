@@ -167,8 +167,7 @@ static const char *const ambra_programs[] = {FRONT_PROGRAM, NULL};
 
 const struct drill drill_ambra = {
 	.name = "ambra",
-	.doc = "one of four nodes behind a probing balancer slows down; a node marked down moves its load to the "
-	       "rest",
+	.doc = "one of four nodes behind a probing balancer slows down",
 	.title = "a slow node behind a balancer",
 	.come = "come one after the other to four nodes that manage",
 	.defaults = ambra_defaults,

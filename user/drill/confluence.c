@@ -144,7 +144,7 @@ static int confluence_figures(const struct board *board, struct figures *figures
 
 const struct drill drill_confluence = {
 	.name = "confluence",
-	.doc = "all clients are moved to a new stack that is away at first and then cold, and warms while it serves",
+	.doc = "all clients are moved to a stack that is away, then cold",
 	.title = "a cut-over to a cold stack",
 	.come = "connect at once to a stack that, when warm, manages",
 	.defaults = confluence_defaults,

@@ -118,8 +118,7 @@ static const char *const kiln_programs[] = {FRONT_PROGRAM, NULL};
 
 const struct drill drill_kiln = {
 	.name = "kiln",
-	.doc = "a runaway job takes most workers of a server behind a proxy; the queues fill with requests of the "
-	       "dead",
+	.doc = "a runaway job fills the queues with requests of the dead",
 	.title = "a runaway job takes the workers",
 	.come = "come one after the other to a server that manages",
 	.defaults = kiln_defaults,
