@@ -197,6 +197,12 @@ check_manual()
 		echo "$page does not have the $kind $name"
 		bad=1
 	done < <(contract_names)
+	while read -r name; do
+		count=$((count + 1))
+		grep -qE "(Cm|Fl Fl) $name\b" deploy/man/synhold-drill.8 && continue
+		echo "deploy/man/synhold-drill.8 does not have $name"
+		bad=1
+	done < <(sed -n 's/^\tOPTION("\([a-z-]*\)".*/\1/p; s/^\t&drill_\([a-z]*\),.*/\1/p' user/drill/drill.c)
 	for page in deploy/man/*.[0-9]; do
 		# pages that are not installed here are looked for in vain
 		mandoc -Tlint "$page" 2>/dev/null | grep -vE 'referenced manual not found|trailing delimiter' && bad=1
