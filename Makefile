@@ -46,7 +46,7 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help clean deps demo test test-unit test-prog test-kernel test-e2e unit-binaries prog-binaries kernel-binaries \
+.PHONY: all help clean deps demo test soak test-unit test-prog test-kernel test-e2e unit-binaries prog-binaries kernel-binaries \
 	e2e-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
 
 all: $(BUILD)/synhold
@@ -54,6 +54,7 @@ all: $(BUILD)/synhold
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make test-unit | test-prog | test-kernel | test-e2e   one kind of tests'
+	@echo 'make soak       the long tests: hours'
 	@echo 'make lint       formatting, static analysis, dependency rule'
 	@echo 'make bench      measurements, as ratios of one run'
 	@echo 'make bench-order  who goes next: orders of release against simulated fleets'
@@ -138,6 +139,12 @@ test-kernel:
 
 test-e2e:
 	$(SUDO) env BUILD=$(BUILD) tests/run.sh e2e
+
+# the long ones, of which make test runs a hundredth each
+soak:
+	$(SUDO) tests/deps.sh test
+	$(SUDO) env BUILD=$(BUILD) TEST_LIMIT_S=20000 SYNHOLD_E2E_ROUNDS=200 SYNHOLD_E2E_CONNECTIONS=10000000 \
+		SYNHOLD_E2E_DEAD_SECONDS=60 FLOOD_SYNS=1000000 tests/run.sh e2e test_chaos test_endings test_daemon test_flood
 
 unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(OBJECTS) $(BUILD)/tests/fuzz/parse.bpf.o

@@ -3,17 +3,26 @@
  * One connection to an echo server that is never quiet: stream ADDR PORT SECONDS
  *
  * Sends 1,000 bytes every 5 ms, numbered, and reads what comes back. Prints sent, received, wrong bytes, and the
- * longest time in which nothing came.
+ * longest time in which nothing came. SIGINT ends it early.
  */
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "tool.h"
 
 #define CHUNK 1000
 #define PACE_US 5000
+
+static volatile sig_atomic_t told;
+
+static void on_interrupt(int number)
+{
+	(void)number;
+	told = 1;
+}
 
 static uint8_t pattern(uint64_t offset)
 {
@@ -64,6 +73,7 @@ int main(int argc, char **argv)
 	fcntl(s.fd, F_SETFL, fcntl(s.fd, F_GETFL) | O_NONBLOCK);
 	s.last_us = next = tool_now_us();
 	end = next + strtoul(argv[3], NULL, 10) * 1000000;
+	signal(SIGINT, on_interrupt);
 	puts("streaming");
 	fflush(stdout);
 	/* what was sent must also come back: half a minute for the rest */
@@ -73,6 +83,8 @@ int main(int argc, char **argv)
 
 		poll(&pfd, 1, 1);
 		take(&s);
+		if (told && end > tool_now_us())
+			end = tool_now_us();
 		if (tool_now_us() < next || tool_now_us() >= end)
 			continue;
 		next += PACE_US;
