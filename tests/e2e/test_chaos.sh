@@ -66,7 +66,7 @@ test_chaos() {
 		clients herd clients=1500 first=$((round % 30 * 1500)) patience=6000 retry=200 limit=90000
 		# the first ones always: they are what a crash and an upgrade look like
 		kind=${kinds[round < 2 ? round : RANDOM % ${#kinds[@]}]}
-		pause=$(awk -v r=$RANDOM 'BEGIN { printf "%.2f", 0.1 + r / 32768 * 1.5 }')
+		pause=$(awk -v r="$RANDOM" 'BEGIN { printf "%.2f", 0.1 + r / 32768 * 1.5 }')
 		pass_time "$pause"
 		disturb "$kind"
 		after=$(counters)
