@@ -47,7 +47,7 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 .DELETE_ON_ERROR:
 .SECONDARY:
 .PHONY: all help clean deps demo test soak test-unit test-prog test-kernel test-e2e unit-binaries prog-binaries kernel-binaries \
-	e2e-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
+	e2e-binaries bench-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
 
 all: $(BUILD)/synhold
 
@@ -148,7 +148,7 @@ soak:
 
 unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(OBJECTS) $(BUILD)/tests/fuzz/parse.bpf.o
-e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES)
+e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES) bench-binaries
 
 # what the Node.js server and its clients of the tests need, exactly as the lock file has it
 $(E2E_MODULES): tests/e2e/node/package.json tests/e2e/node/package-lock.json
@@ -187,10 +187,21 @@ $(BUILD)/bench/synhold-random.bpf.o: $(BUILD)/synhold.bpf.o
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -c bpf/synhold.bpf.c -o $@
 
-$(BUILD)/bench/bench: tests/bench/bench.c include/synhold/abi.h $(CORE) | $(SKEL)
+$(BUILD)/bench/synhold-lru.bpf.o: tests/bench/lru.bpf.c $(BUILD)/synhold.bpf.o
+	@mkdir -p $(@D)
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -c $< -o $@
+
+BENCH_OBJ := $(patsubst %,$(BUILD)/tests/bench/%.o,bench cost steps live)
+$(BUILD)/bench/bench: $(BENCH_OBJ) $(CORE)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) $< $(CORE) $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+$(BUILD)/bench/bulk: $(BUILD)/tests/bench/bulk.o
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
 
 $(BUILD)/tests/kernels/%: $(BUILD)/tests/kernels/tools/%.o
 	@mkdir -p $(@D)
@@ -203,7 +214,9 @@ kernel-binaries: e2e-binaries $(OBJECTS) $(BUILD)/tests/kernels/verifier
 	$(call say,CPIO)
 	$(Q)tests/kernels/userland.sh $(BUILD) $(BUILD)/kernels/userland.cpio
 
-bench: $(addprefix $(BUILD)/bench/,bench bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o)
+bench-binaries: $(addprefix $(BUILD)/bench/,bench bulk bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o synhold-lru.bpf.o)
+
+bench: bench-binaries e2e-binaries
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)
 
 # the same fleets as tests/unit/test_order_law.c, full size
