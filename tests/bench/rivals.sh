@@ -7,15 +7,9 @@
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
-BUILD=$(realpath "${BUILD:-build}")
-if [ "${1:-}" != --inside ]; then
-	exec unshare --mount --propagation private -- bash "tests/bench/rivals.sh" --inside "$@"
-fi
+. tests/bench/nets.sh
+private_mounts "$@"
 ROUNDS=${2:-5} SYNS=${3:-400000}
-mount -t tmpfs bench /run
-mount -t tmpfs bench /var/lib
-mount -t bpf bpf /sys/fs/bpf
-mkdir -p /run/netns
 ip netns add flood
 
 # name, the bare drop of its hook, what it is
@@ -38,12 +32,12 @@ rivals="
 
 inside()
 {
-	nsenter --net="/run/netns/$name" "$@"
+	within "$name" "$@"
 }
 
 shield() # KEY=VALUE...
 {
-	SYNHOLD_INSTANCE=$name inside "$BUILD/synhold" attach s0 --port web=8000 --mode native action=drop "$@"
+	SYNHOLD_INSTANCE=$name inside "$SYNHOLD" attach s0 --port web=8000 --mode native action=drop "$@"
 }
 
 program()
@@ -67,7 +61,7 @@ before='type filter hook prerouting priority -300'
 set_up_xdp_drop() { program bare_drop; }
 set_up_source_rate() { shield window=none source-rate=1 source-burst=1 rate=1 burst=1; }
 set_up_service_rate() { shield window=none rate=1 burst=1; }
-set_up_global_rate() { shield window=none && SYNHOLD_INSTANCE=$name inside "$BUILD/synhold" set '*' global-rate=1 global-burst=1; }
+set_up_global_rate() { shield window=none && SYNHOLD_INSTANCE=$name inside "$SYNHOLD" set '*' global-rate=1 global-burst=1; }
 set_up_window() { shield window=1; }
 set_up_lru_hash() { program lru_drop; }
 set_up_xdp_filter() { inside xdp-filter load s0 --mode native -f tcp && inside xdp-filter port 8000 --mode dst --proto tcp; }
@@ -95,19 +89,14 @@ set_up_synproxy()
 		inside iptables -A INPUT -p tcp --dport 8000 -m conntrack --ctstate INVALID,UNTRACKED -j SYNPROXY --mss 1460 --wscale 7 --sack-perm
 }
 
-# A namespace with an end s0 of a pair whose other end is cN in `flood`.
-pair()
+# A namespace with an end s0 of a pair whose other end is cN in `flood`, and a way for answers to be gone.
+place()
 {
 	ip netns add "$name"
-	ip -n "$name" link add s0 type veth peer name "c$number" netns flood
-	ip -n "$name" addr add 10.9.0.2/24 dev s0
-	ip -n "$name" link add void type veth peer name nobody # which stays down: what is sent there is gone
+	pair "$name" s0 10.9.0.2/24 flood "c$number" "10.9.$number.1/32"
+	ip -n "$name" link add void type veth peer name nobody # which stays down
 	ip -n "$name" link set void arp off
-	inside sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.default.rp_filter=0 net.ipv4.conf.s0.rp_filter=0
-	for device in lo s0 void; do
-		ip -n "$name" link set "$device" up
-	done
-	ip -n flood link set "c$number" up
+	ip -n "$name" link set void up
 	ip -n "$name" route add default dev void
 }
 
@@ -119,9 +108,9 @@ number=0
 while read -r name _; do
 	[ -n "$name" ] || continue
 	number=$((number + 1))
-	pair
+	place
 	number_of[$name]=$number
-	mac[$name]=$(ip -n "$name" -j link show s0 | jq -r '.[0].address')
+	mac[$name]=$(mac_of "$name" s0)
 	if ! "set_up_$name" >/run/out 2>&1; then
 		missing[$name]=$(grep -v '^$' /run/out | head -n 1 | cut -c 1-120)
 	fi
@@ -131,10 +120,10 @@ for round in $(seq "$ROUNDS"); do
 	while read -r name _; do
 		[ -n "$name" ] && [ -z "${missing[$name]+1}" ] || continue
 		# the last CPU: interrupts of a small machine like the first
-		line=$(nsenter --net=/run/netns/flood "$BUILD/tests/e2e/flood" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 \
+		line=$(within flood "$BUILD/tests/e2e/flood" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 \
 			count="$SYNS" cpus=$((1 << ($(nproc) - 1))))
-		us=$(awk '{ for (i = 1; i <= NF; i++) { split($i, w, "="); v[w[1]] = w[2] }
-			printf "%.4f", (v["cpu_ns"] + v["softirq_ns"]) / v["sent"] / 1000 }' <<<"$line")
+		us=$(awk -v a="$(field cpu_ns "$line")" -v b="$(field softirq_ns "$line")" -v n="$(field sent "$line")" \
+			'BEGIN { printf "%.4f", (a + b) / n / 1000 }')
 		if [ "$round" = 1 ] || awk -v a="$us" -v b="${least[$name]}" 'BEGIN { exit !(a < b) }'; then
 			least[$name]=$us
 		fi
@@ -142,7 +131,7 @@ for round in $(seq "$ROUNDS"); do
 done
 
 for name in source_rate service_rate global_rate window; do
-	[ -n "${missing[$name]+1}" ] || SYNHOLD_INSTANCE=$name inside "$BUILD/synhold" detach --all >&2
+	[ -n "${missing[$name]+1}" ] || SYNHOLD_INSTANCE=$name inside "$SYNHOLD" detach --all >&2
 done
 
 while read -r name base what; do
