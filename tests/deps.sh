@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian 12 packages that are missing: those that building and the demo need; with `test` also what the tests
-# need, servers to protect among it; with `lint` those of `make lint` and of the fuzzers. Does nothing, and needs
-# no root, when all are there.
+# need, servers to protect among it; with `lint` those of `make lint` and of the fuzzers; with `bench`
+# what `make bench` compares with. Does nothing, and needs no root, when all are there.
 #
 # The tests start servers of their own in private namespaces. A server's package that this script installs does not start
 # its system service, now or at boot; one that was there before is left as it is.
 set -u
 
-usage="usage: tests/deps.sh [test|lint]"
+usage="usage: tests/deps.sh [test|lint|bench]"
 
 # package, what for
 build="
@@ -64,6 +64,11 @@ lint="
 	mandoc          manual pages
 	libclang-rt-14-dev  runtime of the fuzzers
 "
+bench="
+	nftables        limit, dynamic set
+	iptables        hashlimit, SYNPROXY
+	xdp-tools       xdp-filter
+"
 
 fail()
 {
@@ -75,6 +80,7 @@ case "$*" in
 '') table=$build commands='' servers='' ;;
 test) table=$build$tests ;;
 lint) table=$build$tests$lint commands='' servers='' ;;
+bench) table=$build$tests$bench commands='' servers='' ;;
 *)
 	echo "$usage" >&2
 	exit 2

@@ -118,7 +118,9 @@ done <<<"$rivals"
 
 for round in $(seq "$ROUNDS"); do
 	while read -r name _; do
-		[ -n "$name" ] && [ -z "${missing[$name]+1}" ] || continue
+		if [ -z "$name" ] || [ -n "${missing[$name]+1}" ]; then
+			continue
+		fi
 		# the last CPU: interrupts of a small machine like the first
 		line=$(within flood "$BUILD/tests/e2e/flood" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 \
 			count="$SYNS" cpus=$((1 << ($(nproc) - 1))))
