@@ -65,6 +65,9 @@ lint="
 	libclang-rt-14-dev  runtime of the fuzzers
 "
 bench="
+	procps          sysctl
+	ethtool         what a card handed over
+	jq              JSON
 	nftables        limit, dynamic set
 	iptables        hashlimit, SYNPROXY
 	xdp-tools       xdp-filter
@@ -80,7 +83,7 @@ case "$*" in
 '') table=$build commands='' servers='' ;;
 test) table=$build$tests ;;
 lint) table=$build$tests$lint commands='' servers='' ;;
-bench) table=$build$tests$bench commands='' servers='' ;;
+bench) table=$build$bench commands='' servers='' ;;
 *)
 	echo "$usage" >&2
 	exit 2
