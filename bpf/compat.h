@@ -12,6 +12,7 @@
 /* Keeps clang from turning arithmetic back into the branches that it was written to avoid. */
 #define COMPAT_OPAQUE(x) asm volatile("" : "+r"(x))
 #define COMPAT_UNROLL _Pragma("unroll")
+#define COMPAT_NO_UNROLL _Pragma("nounroll")
 #include "compat_old.h"
 #ifndef COMPAT_STATIC
 /* A function that the verifier looks at once, whatever it is called with. */
@@ -29,6 +30,7 @@
 #include <string.h>
 #define COMPAT_OPAQUE(x) ((void)0)
 #define COMPAT_UNROLL
+#define COMPAT_NO_UNROLL
 #define bpf_htons(x) htons(x)
 #define bpf_ntohs(x) ntohs(x)
 #define bpf_htonl(x) htonl(x)

@@ -25,6 +25,31 @@ static __always_inline __u32 service_of(__u32 bank, const __u8 *local_addr, __be
 	return (*entry & SYNHOLD_PORT_SERVICE) ? (*entry & SYNHOLD_PORT_SERVICE) - 1 : SYNHOLD_SERVICES;
 }
 
+/*
+ * Whether the port has a word in a bank that may be in force. So little is asked of SYNs to other ports before anything
+ * is made of them; which service it is, if any, is service_of()'s to say. Host order. Global, for a stack of its own.
+ */
+COMPAT_GLOBAL int port_has_word(__u32 local_port)
+{
+	struct synhold_control *ctl;
+	__u32 zero = 0, index, *entry;
+	__u64 word;
+
+	ctl = bpf_map_lookup_elem(&control, &zero);
+	if (!ctl)
+		return 0;
+	word = *(volatile const __u64 *)&ctl->active;
+	index = SYNHOLD_ACTIVE_BANK(word) * SYNHOLD_PORTS + (local_port & (SYNHOLD_PORTS - 1));
+	entry = bpf_map_lookup_elem(&ports, &index);
+	if (entry && *entry)
+		return 1;
+	if (!SYNHOLD_ACTIVE_PENDING(word))
+		return 0;
+	index ^= SYNHOLD_PORTS; /* the other bank, which may take over */
+	entry = bpf_map_lookup_elem(&ports, &index);
+	return entry && *entry;
+}
+
 /* Bank in force. The clock is read only while a change waits to be confirmed; *now is set then, if it was 0. */
 static __always_inline __u32 bank_of(const struct synhold_control *ctl, __u64 *now)
 {

@@ -46,6 +46,17 @@ static __always_inline int rate_take(__u64 *tat, __u64 now, __u64 interval, __u6
 	return 0;
 }
 
+/* Whether rate_take() would refuse now; *retry is set only then. */
+static __always_inline int rate_refuses(const __u64 *tat, __u64 now, __u64 interval, __u64 limit, __u64 *retry)
+{
+	__u64 debt = rate_debt(*(const volatile __u64 *)tat, now);
+
+	if (!interval || rate_conforms(debt, interval, limit))
+		return 0;
+	*retry = now + debt + interval - limit;
+	return 1;
+}
+
 /* Gives back what rate_take() took, when a later limit said no. Additions by others in between stay exact. */
 static __always_inline void rate_return(__u64 *tat, __u64 interval)
 {
@@ -137,6 +148,34 @@ static __always_inline int rate_source_take(struct synhold_source_set *set, __u6
 		}
 	}
 	*wait_ticks = 0;
+	return 0;
+}
+
+/*
+ * Whether rate_source_take() would take one, without touching anything: for what is going to be refused anyway, so that
+ * a flood from everywhere neither dirties the table nor pushes those out that have debts in it.
+ */
+static __always_inline int rate_source_look(const struct synhold_source_set *set, __u64 source, __u64 now_ticks,
+					    __u64 interval, __u64 limit, __u64 *wait_ticks)
+{
+	const __u64 tag = source >> RATE_TAG_SHIFT;
+	__u64 debt = 0, missing = 1;
+	__u32 i;
+
+	COMPAT_NO_UNROLL /* a loop needs less of the stack */
+		for (i = 0; i < SYNHOLD_SOURCE_WAYS; i++)
+	{
+		__u64 entry = *(const volatile __u64 *)&set->entry[i];
+		__u64 differs = (entry >> RATE_TAG_SHIFT) ^ tag;
+		__u64 other = (differs | (0 - differs)) >> 63;
+
+		COMPAT_OPAQUE(other);
+		debt += rate_source_debt(entry, now_ticks, limit) * (1 - other) * missing;
+		missing &= other;
+	}
+	if (rate_conforms(debt, interval, limit))
+		return 1;
+	*wait_ticks = debt + interval - limit;
 	return 0;
 }
 

@@ -48,6 +48,8 @@ int synhold_shield(struct xdp_md *ctx)
 		return XDP_PASS;
 	if (!(pkt.flags & (PARSE_SYN | PARSE_RST | PARSE_FIN)) && !acks_watched())
 		return XDP_PASS;
+	if (pkt.flags & PARSE_SYN && !port_has_word(bpf_ntohs(pkt.tcp->dest)))
+		return XDP_PASS;
 	rq = COMPAT_ROOM(request_room, &here);
 	if (!rq)
 		return XDP_PASS;
@@ -85,9 +87,7 @@ int synhold_egress(struct __sk_buff *skb)
 	if (!seg)
 		return TC_ACT_UNSPEC;
 	if (sk) {
-		sk = bpf_sk_fullsock(sk);
-		if (sk && sk->protocol == IPPROTO_TCP)
-			tcp = bpf_tcp_sock(sk);
+		tcp = bpf_tcp_sock(sk); /* NULL for what is no TCP socket, or none that is full */
 		/* past the first flight, and past all bytes that settle-bytes may want to see */
 		if (tcp && tcp->data_segs_out > skb->gso_segs + FIRST_FLIGHT_SEGMENTS &&
 		    (tcp->bytes_acked > SYNHOLD_SETTLE_BYTES_MAX || !settle_counts_bytes()))

@@ -215,6 +215,63 @@ static __always_inline void verdict_look(struct xdp_md *ctx, struct verdict_requ
 		rq->listener = verdict_listener(ctx, rq, run->accept_guard);
 }
 
+/* Whether the source's own limit would say no; reads only. */
+static __always_inline int verdict_source_refuses(struct verdict_request *rq, const struct synhold_policy *pol)
+{
+	__u64 source = hash_for_service(rq->source, rq->service), wait_ticks = 0;
+	struct synhold_source_set *set;
+	__u32 index = rate_source_set(source);
+
+	set = bpf_map_lookup_elem(&sources, &index);
+	if (!set ||
+	    rate_source_look(set, source, rate_ticks(rq->now), pol->source_interval, pol->source_limit, &wait_ticks))
+		return 0;
+	rq->retry_ns = rq->now + (wait_ticks << SYNHOLD_SOURCE_TICK_SHIFT);
+	return 1;
+}
+
+/*
+ * Whether a limit behind the source's own refuses this SYN as things stand: the reason it will have, or
+ * SYNHOLD_REASON_NONE. Reads only: under a flood nearly every SYN ends here, and CPUs that charge and give back would
+ * take the same few lines from one another. Global: verified once.
+ */
+COMPAT_GLOBAL int verdict_foreseen(struct verdict_request *rq, __u32 window)
+{
+	struct synhold_global_policy *all;
+	__u32 index, service, reason;
+	struct synhold_policy *pol;
+	struct synhold_runtime *run;
+	struct synhold_gate *gate;
+	__u64 *tat;
+
+	if (!rq)
+		return SYNHOLD_REASON_NONE;
+	service = rq->service;
+	index = rq->bank * SYNHOLD_SERVICES + service;
+	pol = bpf_map_lookup_elem(&policy, &index);
+	run = bpf_map_lookup_elem(&runtime, &service);
+	gate = bpf_map_lookup_elem(&gates, &service);
+	index = rq->bank;
+	all = bpf_map_lookup_elem(&globals, &index);
+	tat = verdict_tat(service, VERDICT_RATE_GLOBAL);
+	if (!all || !pol || !run || !gate || !tat)
+		return SYNHOLD_REASON_NONE;
+	if (rate_refuses(&gate->rate_tat_ns, rq->now, pol->rate_interval_ns, pol->rate_limit_ns, &rq->retry_ns) ||
+	    rate_refuses(&gate->ceiling_tat_ns, rq->now, run->ceiling_interval_ns, run->ceiling_limit_ns,
+			 &rq->retry_ns))
+		reason = SYNHOLD_REASON_SERVICE_RATE;
+	else if (rate_refuses(tat, rq->now, all->rate_interval_ns, all->rate_limit_ns, &rq->retry_ns))
+		reason = SYNHOLD_REASON_GLOBAL_RATE;
+	else if (rq->queued || rq->listener == VERDICT_LISTENER_FULL ||
+		 (window && *(const volatile __s64 *)&gate->inflight >= (__s64)window))
+		reason = SYNHOLD_REASON_WINDOW;
+	else
+		return SYNHOLD_REASON_NONE;
+	if (pol->source_interval && verdict_source_refuses(rq, pol))
+		reason = SYNHOLD_REASON_SOURCE_RATE;
+	return (int)reason;
+}
+
 /*
  * What a SYN that also says FIN or RST is over: the first limit in force, as no client sends such, no kernel answers
  * it, and a slot would only wait for its end. SYNHOLD_REASON_NONE when nothing is limited. Global: verified once.
@@ -283,6 +340,9 @@ COMPAT_GLOBAL int verdict_limits(struct verdict_request *rq)
 	if (hash_share(rq->source) >= verdict_share(pol, run))
 		return SYNHOLD_REASON_SHARE;
 	window = verdict_window(pol, run, gate);
+	reason = verdict_foreseen(rq, window);
+	if (reason != SYNHOLD_REASON_NONE)
+		return (int)reason;
 	if (pol->source_interval &&
 	    !verdict_source_take(COMPAT_GIVE(rq), service, pol->source_interval, pol->source_limit))
 		return SYNHOLD_REASON_SOURCE_RATE;

@@ -37,6 +37,14 @@ static __always_inline void lru_return(__u64 source, __u64 interval)
 		rate_return(tat, interval);
 }
 
+static __always_inline int lru_look(__u64 source, __u64 now, __u64 interval, __u64 limit, __u64 *wait)
+{
+	__u64 *tat = bpf_map_lookup_elem(&lru_sources, &source);
+
+	return !tat || !rate_refuses(tat, now, interval, limit, wait);
+}
+
+#define rate_source_look(set, source, now, interval, limit, wait) lru_look(source, now, interval, limit, wait)
 #define rate_source_take(set, source, now, interval, limit, slot, taken, wait) \
 	lru_take(source, now, interval, limit, wait)
 #define rate_source_return(set, slot, taken, interval) lru_return(hash_for_service(rq->source, service), interval)
