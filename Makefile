@@ -192,6 +192,11 @@ $(BUILD)/bench/synhold-lru.bpf.o: tests/bench/lru.bpf.c $(BUILD)/synhold.bpf.o
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -c $< -o $@
 
+$(BUILD)/bench/synhold-lru-charges.bpf.o: tests/bench/lru.bpf.c $(BUILD)/synhold.bpf.o
+	@mkdir -p $(@D)
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) $(call vary,0xffffffff) -DLRU_CHARGES -c $< -o $@
+
 BENCH_OBJ := $(patsubst %,$(BUILD)/tests/bench/%.o,bench cost steps live)
 $(BUILD)/bench/bench: $(BENCH_OBJ) $(CORE)
 	@mkdir -p $(@D)
@@ -214,7 +219,8 @@ kernel-binaries: e2e-binaries $(OBJECTS) $(BUILD)/tests/kernels/verifier
 	$(call say,CPIO)
 	$(Q)tests/kernels/userland.sh $(BUILD) $(BUILD)/kernels/userland.cpio
 
-bench-binaries: $(addprefix $(BUILD)/bench/,bench bulk bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o synhold-lru.bpf.o)
+bench-binaries: $(addprefix $(BUILD)/bench/,bench bulk bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o \
+	synhold-lru.bpf.o synhold-lru-charges.bpf.o)
 
 bench: all bench-binaries $(BUILD)/tests/e2e/flood
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)

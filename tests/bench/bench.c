@@ -201,12 +201,13 @@ int main(int argc, char **argv)
 	if (argc == 5 && !strcmp(argv[1], "live"))
 		return live_measure(argv[2], argv[3], (uint32_t)strtoul(argv[4], NULL, 10),
 				    size_of("BENCH_WINDOWS", 12), size_of("BENCH_WINDOW_MS", 250));
-	if (argc != 6) {
-		fprintf(stderr, "usage: bench BARE.o SHIELD.o SHIELD-4096-SOURCES.o SHIELD-RANDOM-SOURCES.o "
-				"SHIELD-RANDOM-SOURCES-LRU.o\n       bench live BARE.o DEVICE PROGRAM-ID\n");
+	if (argc != 7) {
+		fprintf(stderr,
+			"usage: bench BARE.o SHIELD.o SHIELD-4096-SOURCES.o SHIELD-RANDOM-SOURCES.o "
+			"SHIELD-RANDOM-SOURCES-LRU.o SHIELD-...-LRU-CHARGES.o\n       bench live BARE.o DEVICE PROGRAM-ID\n");
 		return 2;
 	}
-	files = (struct bench_objects){argv[1], argv[2], argv[3], argv[4], argv[5]};
+	files = (struct bench_objects){argv[1], argv[2], argv[3], argv[4], argv[5], argv[6]};
 	cost_add(&files);
 	bench_run_all(size_of("BENCH_REPEAT", 2000000), size_of("BENCH_RUNS", 5));
 	steps_measure(&files, size_of("BENCH_ROUNDS", 50000));

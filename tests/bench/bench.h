@@ -14,7 +14,7 @@
 #define BENCH_FRAME 74
 
 struct bench_objects {
-	const char *bare, *plain, *few, *many, *lru; /* files: see Makefile */
+	const char *bare, *plain, *few, *many, *lru, *lru_charges; /* files: see Makefile */
 };
 
 struct bench_figure {

@@ -76,8 +76,8 @@ static void add_lists(const char *many, const unsigned char *syn)
 	}
 }
 
-/* What limits of sources and a closed service rate make of random sources: the sources' own rate lets all of them
- * through, so each is charged and given back. */
+/* What limits of sources and a closed service rate make of random sources: the sources' own rate would let all of them
+ * through. */
 static void add_random(const struct bench_objects *files, const unsigned char *syn, const struct bench_figure *drop)
 {
 	struct synhold_policy pol = bench_policy();
@@ -86,7 +86,8 @@ static void add_random(const struct bench_objects *files, const unsigned char *s
 	bench_close_source_rate(&pol);
 	bench_close_rate(&pol);
 	ours = bench_add("SYN refused, random sources", shield_with(files->many, &pol), syn, drop);
-	bench_add("the same steps, sources in an LRU hash", shield_with(files->lru, &pol), syn, ours);
+	bench_add("the same, sources looked up in an LRU hash", shield_with(files->lru, &pol), syn, ours);
+	bench_add("the same, sources charged in an LRU hash", shield_with(files->lru_charges, &pol), syn, ours);
 	pol = bench_policy();
 	pol.window_mode = SYNHOLD_WINDOW_FIXED;
 	pol.window = 1;

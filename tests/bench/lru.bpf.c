@@ -39,9 +39,17 @@ static __always_inline void lru_return(__u64 source, __u64 interval)
 
 static __always_inline int lru_look(__u64 source, __u64 now, __u64 interval, __u64 limit, __u64 *wait)
 {
+#ifdef LRU_CHARGES /* as it is usually built: only an entry tells, so each source gets one */
+	int ok = lru_take(source, now, interval, limit, wait);
+
+	if (ok)
+		lru_return(source, interval);
+	return ok;
+#else
 	__u64 *tat = bpf_map_lookup_elem(&lru_sources, &source);
 
 	return !tat || !rate_refuses(tat, now, interval, limit, wait);
+#endif
 }
 
 #define rate_source_look(set, source, now, interval, limit, wait) lru_look(source, now, interval, limit, wait)

@@ -18,8 +18,8 @@ def targets: [
 	at_most("data to a protected port, ns over bare pass"; more("data to a protected port"; "bare parse and pass"); 6),
 	at_most("refused SYN of random sources, times a bare drop with one clock read";
 		ns("SYN refused, random sources") / ns("the same, random sources"); 6),
-	at_least("the same steps with an LRU hash, times ours";
-		ns("the same steps, sources in an LRU hash") / ns("SYN refused, random sources"); 4),
+	at_least("the same program that charges sources in an LRU hash, times ours";
+		ns("the same, sources charged in an LRU hash") / ns("SYN refused, random sources"); 4),
 	at_most("egress of a local bulk flow, times one clock read"; live("bulk flow of a local socket"; "ratio"); 0.65),
 	at_most("egress of forwarded traffic, ns"; live("forwarded bulk flow"; "ns"); 60),
 	at_least("net cost of hashlimit, times ours per source"; over(net("hashlimit"); net("source_rate")); 5),

@@ -33,7 +33,7 @@ part()
 }
 
 part costs "$build/bench/bench" "$build/bench/bench.bpf.o" "$build/synhold.bpf.o" "$build/bench/synhold-4096.bpf.o" \
-	"$build/bench/synhold-random.bpf.o" "$build/bench/synhold-lru.bpf.o"
+	"$build/bench/synhold-random.bpf.o" "$build/bench/synhold-lru.bpf.o" "$build/bench/synhold-lru-charges.bpf.o"
 part egress tests/bench/live.sh
 part throughput tests/bench/rivals.sh "$rounds" "$syns"
 part scaling tests/bench/scale.sh "$rounds" "$syns"

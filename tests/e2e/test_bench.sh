@@ -72,7 +72,7 @@ test_every_row() {
 		BUILD=$(dirname "$BENCH") "$E2E_DIR/../bench/run.sh" --json >/run/e2e/report 2>/run/e2e/out || status=$?
 	assert_le "$status" 1 "exit status, with $(cat /run/e2e/out)" # 1: a target is missed, as it may be at this size
 	report=$(cat /run/e2e/report)
-	assert_eq "$(jq '[.costs[] | select(.ns > 0)] | length' <<<"$report")" 23 "rows of costs"
+	assert_eq "$(jq '[.costs[] | select(.ns > 0)] | length' <<<"$report")" 24 "rows of costs"
 	assert_eq "$(jq '[.costs[] | select(.ns > 0 and .against != null and .ratio == null)] | length' <<<"$report")" 0 "rows without a ratio"
 	assert_eq "$(jq '[.egress[] | select(.packets > 0 and .clock_ns != null)] | length' <<<"$report")" 2 "rows of egress"
 	assert_eq "$(jq '.throughput | length' <<<"$report")" 14 "rows of throughput"

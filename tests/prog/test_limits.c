@@ -206,6 +206,63 @@ static void a_refusal_charges_no_other_limit(void **state)
 }
 
 /* The global rate spans services; the refusal is counted where the SYN went. */
+static uint32_t sources_with_state(void)
+{
+	struct synhold_source_set set;
+	uint32_t i, way, count = 0;
+
+	for (i = 0; i < SYNHOLD_SOURCE_SETS; i++) {
+		world_ok(bpf_map_lookup_elem(world.sources, &i, &set));
+		for (way = 0; way < SYNHOLD_SOURCE_WAYS; way++)
+			count += set.entry[way] != 0;
+	}
+	return count;
+}
+
+/* What a later limit refuses leaves no trace among the sources: a flood from everywhere pushes nobody out. */
+static void a_refused_flood_pushes_no_source_out(void **state)
+{
+	(void)state;
+	start();
+	world_set_source_rate(&pol, LONG, 3);
+	world_set_rate(&pol, WORLD_HOUR, 2);
+	commit();
+	assert_int_equal(burst_of(2, 0x0b000001), 2);
+	assert_int_equal(sources_with_state(), 1);
+	assert_int_equal(burst_of(5000, 0), 0);
+	assert_int_equal(refused(SYNHOLD_REASON_SERVICE_RATE), 5000);
+	assert_int_equal(sources_with_state(), 1);
+	/* the source's own limit still comes first where it refuses: one more, once the rate is there */
+	world_set_rate(&pol, WORLD_HOUR, 1000);
+	commit();
+	assert_int_equal(world_syn(.src4 = 0x0b000001, .sport = 5000), XDP_PASS);
+	world_set_rate(&pol, WORLD_HOUR, 1);
+	commit();
+	assert_int_equal(world_syn(.src4 = 0x0b000001, .sport = 5001), XDP_DROP);
+	assert_int_equal(refused(SYNHOLD_REASON_SOURCE_RATE), 1);
+}
+
+/* A bank that waits to be confirmed, or to be fallen back to, has ports of its own: none is missed. */
+static void ports_of_either_bank_are_seen(void **state)
+{
+	(void)state;
+	start();
+	pol.closed = 1;
+	world_put_policy(1, 0, &pol);
+	world_put_port(1, 444, 1);
+	assert_int_equal(world_syn(.dport = 444), XDP_PASS);
+	world_counted(0, .seen = 0);
+	/* bank 0 until the deadline, which is over: bank 1 */
+	world.control->active = (world_now() / 1000000 - 1000) << 2 | 2;
+	assert_int_equal(world_syn(.dport = 444), XDP_DROP);
+	/* bank 0 for another hour: the port is nobody's */
+	world.control->active = (world_now() / 1000000 + 3600000) << 2 | 2;
+	assert_int_equal(world_syn(.dport = 444), XDP_PASS);
+	world_counted(0, .seen = 1, .verdict[SYNHOLD_VERDICT_DROP] = 1, .offered = 1,
+		      .over_limit[SYNHOLD_REASON_CLOSED] = 1);
+	world.control->active = 0;
+}
+
 static void global_rate_spans_services(void **state)
 {
 	(void)state;
@@ -289,6 +346,8 @@ int main(void)
 		world_test(sources_are_prefixes),
 		world_test(sources_are_counted_per_service),
 		world_test(a_refusal_charges_no_other_limit),
+		world_test(a_refused_flood_pushes_no_source_out),
+		world_test(ports_of_either_bank_are_seen),
 		world_test(global_rate_spans_services),
 		world_test(share_is_sticky_fair_and_grows),
 		world_test(allow_has_a_rate_of_its_own),
