@@ -222,7 +222,7 @@ kernel-binaries: e2e-binaries $(OBJECTS) $(BUILD)/tests/kernels/verifier
 bench-binaries: $(addprefix $(BUILD)/bench/,bench bulk bench.bpf.o synhold-4096.bpf.o synhold-random.bpf.o \
 	synhold-lru.bpf.o synhold-lru-charges.bpf.o)
 
-bench: all bench-binaries $(BUILD)/tests/e2e/flood
+bench: all bench-binaries $(BUILD)/tests/e2e/volley
 	@$(SUDO) env BUILD=$(BUILD) tests/bench/run.sh $(BENCHFLAGS)
 
 # the same fleets as tests/unit/test_order_law.c, full size

@@ -122,7 +122,7 @@ for round in $(seq "$ROUNDS"); do
 			continue
 		fi
 		# the last CPU: interrupts of a small machine like the first
-		line=$(within flood "$BUILD/tests/e2e/flood" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 \
+		line=$(within flood "$BUILD/tests/e2e/volley" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 \
 			count="$SYNS" cpus=$((1 << ($(nproc) - 1))))
 		us=$(awk -v a="$(field cpu_ns "$line")" -v b="$(field softirq_ns "$line")" -v n="$(field sent "$line")" \
 			'BEGIN { printf "%.4f", (a + b) / n / 1000 }')

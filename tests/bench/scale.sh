@@ -20,7 +20,7 @@ mac=$(mac_of shield s0)
 flood() # CPUS: sets the sum of frames, CPU and wall time per frame of one CPU, in ns
 {
 	local line
-	line=$(within flood "$BUILD/tests/e2e/flood" c0 "$mac" 10.9.0.2 8000 count="$SYNS" cpus="$1")
+	line=$(within flood "$BUILD/tests/e2e/volley" c0 "$mac" 10.9.0.2 8000 count="$SYNS" cpus="$1")
 	sent=$((sent + $(field sent "$line")))
 	cpu_ns=$((($(field cpu_ns "$line") + $(field softirq_ns "$line")) * 1000 / $(field sent "$line")))
 	wall_ns=$(($(field wall_ns "$line") * 1000 / $(field sent "$line")))

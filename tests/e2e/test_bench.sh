@@ -19,7 +19,7 @@ two_queues() { # KEY=VALUE...
 }
 
 flood() { # key=value...
-	in_cli "$TOOLS/flood" c0 "$(ip -n "$SRV" -j link show s0 | jq -r '.[0].address')" 10.9.0.2 "$PORT" "$@"
+	in_cli "$TOOLS/volley" c0 "$(ip -n "$SRV" -j link show s0 | jq -r '.[0].address')" 10.9.0.2 "$PORT" "$@"
 }
 
 counted_once() { # KEY=VALUE...: limits
