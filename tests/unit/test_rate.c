@@ -296,55 +296,6 @@ static void a_source_gets_back_what_was_refused_later(void **state)
 	assert_int_equal(set.entry[slot], source_of(10) | ((now + 500) & RATE_TICK_MASK));
 }
 
-/* Whatever a set holds, the look says what the take would, and leaves the set alone. */
-static void a_look_sees_what_a_take_would_do(void **state)
-{
-	struct synhold_source_set set = {{0}}, before;
-	uint64_t now = CIRCLE - 100000;
-	int i, refused = 0;
-
-	(void)state;
-	for (i = 0; i < 100000; i++) {
-		uint64_t source = source_of(1 + rnd(12)), interval = 1000, limit = 1000 * (1 + rnd(4)), rest = 77;
-		__u64 wait = rest, taken, later = 0;
-		bool would, took;
-		__u32 slot;
-
-		before = set;
-		would = rate_source_look(&set, source, now & RATE_TICK_MASK, interval, limit, &wait);
-		assert_memory_equal(&set, &before, sizeof(set));
-		took = rate_source_take(&set, source, now & RATE_TICK_MASK, interval, limit, &slot, &taken, &later);
-		assert_int_equal(would, took);
-		assert_int_equal(wait, would ? rest : later);
-		refused += !took;
-		now += rnd(300);
-	}
-	assert_in_range(refused, 1000, 99000);
-}
-
-static void a_shared_rate_is_foreseen(void **state)
-{
-	__u64 tat = 0, now = SECOND, retry, foreseen;
-	int i, refused = 0;
-
-	(void)state;
-	for (i = 0; i < 10000; i++) {
-		__u64 before = tat;
-		bool refuses;
-
-		retry = foreseen = 0;
-		refuses = rate_refuses(&tat, now, 1000, 5000, &foreseen);
-		assert_int_equal(tat, before);
-		assert_int_equal(refuses, !rate_take(&tat, now, 1000, 5000, &retry));
-		assert_int_equal(foreseen, retry);
-		refused += refuses;
-		now += rnd(900);
-	}
-	assert_in_range(refused, 1000, 9000);
-	tat = now + 10 * SECOND;
-	assert_false(rate_refuses(&tat, now, 0, 0, &retry)); /* no limit */
-}
-
 #define RACE_THREADS 2
 #define RACE_SETS 200000
 #define RACE_BURST 3
@@ -420,8 +371,6 @@ int main(void)
 		cmocka_unit_test(the_least_debt_is_forgotten_first),
 		cmocka_unit_test(overflow_only_lets_more_through),
 		cmocka_unit_test(a_source_gets_back_what_was_refused_later),
-		cmocka_unit_test(a_look_sees_what_a_take_would_do),
-		cmocka_unit_test(a_shared_rate_is_foreseen),
 		cmocka_unit_test(no_charge_is_lost_between_threads),
 		cmocka_unit_test(ticks_and_places),
 	};
