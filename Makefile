@@ -62,7 +62,7 @@ help:
 	@echo 'make install    honours DESTDIR and PREFIX; make uninstall takes it back'
 	@echo 'make dist       a source archive, the same bytes each time; make deb: a Debian package'
 
-$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/synhold/*.h)
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h include/synhold/*.h $(BUILD)/include/synhold/*.h)
 	@mkdir -p $(@D)
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
@@ -85,7 +85,7 @@ $(BUILD)/%.o: %.c | $(SKEL)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-$(BUILD)/user/lib/deploy.o $(BUILD)/user/lib/programs.o $(BUILD)/user/lib/attach.o $(BUILD)/user/daemon/release.o: $(SKEL)
+$(addprefix $(BUILD)/user/lib/,deploy.o programs.o attach.o older.o upgrade.o) $(BUILD)/user/daemon/release.o: $(SKEL)
 
 $(BUILD)/synhold: $(OBJ)
 	$(call say,LINK)
@@ -148,7 +148,7 @@ soak:
 
 unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(OBJECTS) $(BUILD)/tests/fuzz/parse.bpf.o
-e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES) bench-binaries
+e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES) bench-binaries next
 
 # what the Node.js server and its clients of the tests need, exactly as the lock file has it
 $(E2E_MODULES): tests/e2e/node/package.json tests/e2e/node/package-lock.json
@@ -158,6 +158,15 @@ $(E2E_MODULES): tests/e2e/node/package.json tests/e2e/node/package-lock.json
 	$(Q)cd $(dir $(@D)) && npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --cache .cache >npm.log 2>&1 || \
 		{ tail -n 5 npm.log; echo 'no modules for the tests of socket.io: npm (tests/deps.sh test) and the network are needed'; exit 1; }
 	@touch $@
+
+# the same program with the types of a later version, for the tests of upgrades
+.PHONY: next
+$(BUILD)/next/include/synhold/abi.h: include/synhold/abi.h tests/e2e/next_abi.sed
+	@mkdir -p $(@D)
+	$(Q)sed -f tests/e2e/next_abi.sed $< >$@
+next: $(BUILD)/next/include/synhold/abi.h
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/next CFLAGS='-O1 -I$(BUILD)/next/include' WARNINGS= SANITIZE= \
+		BPF_CFLAGS='-I$(BUILD)/next/include $(BPF_CFLAGS)' $(BUILD)/next/synhold
 
 # one flag a line, for tools that read C as the compiler does
 compile-flags: $(SKEL)

@@ -74,6 +74,9 @@ MAP_ARRAY(signals, struct synhold_signals, SYNHOLD_SERVICES, BPF_F_MMAPABLE); /*
 MAP_ARRAY(capped, struct synhold_offender_set, SYNHOLD_OFFENDER_SETS, BPF_F_MMAPABLE);
 MAP_ARRAY(release_io, struct synhold_release_io, 1, BPF_F_MMAPABLE);
 
+/* written by an upgrade */
+MAP_ARRAY(base, struct synhold_base, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
+
 /* state and counters: written by the programs here */
 MAP_ARRAY(gates, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(owed, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);

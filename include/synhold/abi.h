@@ -4,14 +4,16 @@
  *
  * Rules: fixed-width types, explicit padding, size asserts; no bool, enum fields, pointers, bitfields or #ifdef
  * inside a structure. Times are nanoseconds of CLOCK_MONOTONIC (bpf_ktime_get_ns) unless the name says otherwise.
- * Changing a layout means raising SYNHOLD_ABI_VERSION: pins of another version are never reused as they are.
+ * Changing a layout means raising SYNHOLD_ABI_VERSION: pins of another version are never reused as they are. Older ones
+ * are carried over by the names of their members (user/lib/older.c), so a member that changes its meaning gets another
+ * name, and lists of names grow at their end only.
  */
 #ifndef SYNHOLD_ABI_H
 #define SYNHOLD_ABI_H
 
 #include <linux/types.h>
 
-#define SYNHOLD_ABI_VERSION 2
+#define SYNHOLD_ABI_VERSION 3
 
 #define SYNHOLD_SERVICES 256 /* services of an instance; also the number of gates and counters */
 #define SYNHOLD_NAME_LEN 40  /* a name has at most 32 characters */
@@ -198,7 +200,7 @@ struct synhold_control {
 	__u32 listed[SYNHOLD_BANKS]; /* allow and deny entries of the bank: 0 = nothing to look up */
 	__u64 hash_key[2];           /* secret of this instance, SipHash */
 	__u64 netns_inode;
-	__u32 abi_version;
+	__u32 abi_version;  /* stays where it is: every version looks for it here */
 	__u32 list_changes; /* counts images that took their place */
 };
 #define SYNHOLD_ACTIVE_BANK(word) ((__u32)((word)&1))
@@ -354,6 +356,16 @@ struct synhold_delays {
 	__u64 server[SYNHOLD_HIST_BUCKETS]; /* first byte less the handshake's round trip, where known */
 };
 
+/*
+ * map `base`, mappable, one per service; for user space. What the programs of older versions counted: readers add it to
+ * what the present ones do.
+ */
+struct synhold_base {
+	struct synhold_counters counters;
+	struct synhold_delays delays;
+	__u64 unparsed[SYNHOLD_UNPARSED_COUNT]; /* place 0 only: it belongs to no service */
+};
+
 /* map `tally`, mappable, one per service; written by the daemon only, but for the owner. */
 struct synhold_tally {
 	char owner[SYNHOLD_NAME_LEN]; /* service whose numbers the place holds, here and in the other maps; written with
@@ -483,6 +495,7 @@ SYNHOLD_ASSERT_SIZE(struct synhold_gate, 64 + 8 * SYNHOLD_BUCKETS);
 SYNHOLD_ASSERT_SIZE(struct synhold_runtime, 88);
 SYNHOLD_ASSERT_SIZE(struct synhold_daemon, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_control, 64);
+_Static_assert(__builtin_offsetof(struct synhold_control, abi_version) == 56, "abi_version has moved");
 SYNHOLD_ASSERT_SIZE(struct synhold_global, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_global_policy, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_policy, 216);

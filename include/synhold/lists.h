@@ -10,6 +10,7 @@
 #include <linux/types.h>
 
 #define SYNHOLD_LIST_INDEX_BITS 18 /* most */
+#define SYNHOLD_LIST_MAKE 0
 
 struct synhold_list_head {
 	__u32 ranges_row;
@@ -21,8 +22,8 @@ struct synhold_list_head {
 	/* second row */
 	__u32 notes_row;
 	__u32 notes;
-	__u32 entries[3]; /* records by list: allow, deny, prefer */
-	__u32 pad;
+	__u32 entries[3];  /* records by list: allow, deny, prefer */
+	__u32 make;        /* SYNHOLD_LIST_MAKE: goes up with every change of what is in an image */
 	__u64 next_end_ns; /* when the first entry ends */
 };
 /* What holds from an address (mapped, as two numbers) up to the next range. */

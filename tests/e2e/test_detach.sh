@@ -84,6 +84,32 @@ test_interfaces_pin_gone() {
 	half interfaces
 }
 
+# The link goes with its pin, the filters do not.
+test_link_pin_gone() {
+	net_up
+	half "link_$(ip -n "$SRV" -j link show s0 | jq '.[0].ifindex')"
+}
+
+test_link_pin_gone_by_name() {
+	net_up
+	synhold attach s0 --port "web=$PORT" window=4
+	rm /sys/fs/bpf/synhold/default/link_*
+	synhold detach s0
+	nothing_left
+}
+
+# Without a daemon nobody noticed.
+test_moved_elsewhere() {
+	local other=$E2E_NAME-o
+	net_up
+	synhold attach s0 --port "web=$PORT" window=4
+	ip netns add "$other"
+	ip -n "$SRV" link set s0 netns "$other"
+	synhold detach s0
+	nothing_left
+	[[ $(ip -n "$other" link show s0) != *prog/xdp* ]] || fail "the program is still on s0, elsewhere"
+}
+
 test_all_maps_gone() {
 	net_up
 	synhold attach s0 --port "web=$PORT" window=4

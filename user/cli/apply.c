@@ -10,6 +10,7 @@
 #include "cli/origin.h"
 #include "lib/config_lists.h"
 #include "lib/lists.h"
+#include "lib/older.h"
 
 void apply_end(struct apply *apply)
 {
@@ -79,7 +80,10 @@ int apply_check(const struct attach_args *args, const char *instance, int is_run
 	apply->model = model_new();
 	if (ret || !apply->model)
 		return ret ? ret : error_set(err, -ENOMEM, "out of memory");
+	deploy_recover(&inst);
 	opened = instance_open(&inst, &blind);
+	if (opened == -ESTALE) /* judged by what it says; nothing is changed yet */
+		opened = older_open(&inst, &blind);
 	apply->exists = !opened;
 	if (!opened) {
 		running = model_new();
@@ -179,6 +183,8 @@ static int attach_locked(const struct attach_args *args, int is_run, struct appl
 		return ret;
 	apply_end(apply); /* judged again: until here somebody else may have changed what it was judged against */
 	ret = apply_check(args, inst->name, is_run, apply, err);
+	if (!ret)
+		ret = deploy_upgrade(inst, is_run, err);
 	if (!ret)
 		ret = load_and_attach(args, is_run, apply, inst, deploy, err);
 	if (ret) {

@@ -83,8 +83,8 @@ static int tx_reaches_wire(const char *ifname)
 	return 0;
 }
 
-/* Which other instance has a link pinned for the interface and this program: its name in `name`, or -ENOENT. */
-static int other_instance(uint32_t ifindex, uint32_t prog_id, char name[SYNHOLD_NAME_LEN])
+/* Which instance (but `except`) has a link pinned for the interface, of this program if not 0: its name, or -ENOENT. */
+static int other_instance(const char *except, uint32_t ifindex, uint32_t prog_id, char name[SYNHOLD_NAME_LEN])
 {
 	DIR *root = opendir(INSTANCE_PIN_ROOT);
 	struct dirent *entry;
@@ -97,13 +97,15 @@ static int other_instance(uint32_t ifindex, uint32_t prog_id, char name[SYNHOLD_
 		char path[192];
 		int fd;
 
-		if (entry->d_name[0] == '.' || instance_init(&other, entry->d_name, NULL))
+		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, except) ||
+		    instance_init(&other, entry->d_name, NULL))
 			continue;
 		pins_link_path(&other, ifindex, path, sizeof(path));
 		fd = bpf_obj_get(path);
 		if (fd < 0)
 			continue;
-		if (!bpf_obj_get_info_by_fd(fd, &info, &length) && info.prog_id == prog_id) {
+		if (!bpf_obj_get_info_by_fd(fd, &info, &length) &&
+		    (info.prog_id == prog_id || (!prog_id && info.xdp.ifindex == ifindex))) {
 			snprintf(name, SYNHOLD_NAME_LEN, "%s", other.name);
 			ret = 0;
 		}
@@ -126,7 +128,7 @@ static int busy(const char *ifname, struct error *err)
 	}
 	error_set(err, -EBUSY, "interface %s has another XDP program: %s, id %u, %s mode", ifname, name, id,
 		  generic ? "generic" : "native");
-	if (!other_instance(if_nametoindex(ifname), id, instance))
+	if (!other_instance("", if_nametoindex(ifname), id, instance))
 		return error_hint(err, -EBUSY,
 				  "it is synhold's instance '%s': use that one, or synhold --instance %s detach %s",
 				  instance, instance, ifname);
@@ -168,16 +170,18 @@ static int create_link(struct deploy *deploy, struct instance *inst, const char 
 	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
 }
 
-static void detach_one(struct instance *inst, uint32_t ifindex)
+void deploy_drop(struct instance *inst, uint32_t ifindex)
 {
 	struct synhold_interface value = {0};
 	int fd = -1, at = pins_link_interface(inst, ifindex, &fd);
-	char path[192];
+	char path[192], other[SYNHOLD_NAME_LEN];
 	int known = inst->map[INSTANCE_MAP_INTERFACES] >= 0 &&
 		    !bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
 
 	if (at > 0) /* a qdisc of which nothing is known any more goes when nobody uses it */
 		filters_detach(at, !known || value.flags & SYNHOLD_IFACE_QDISC);
+	else if (at < 0 && known && other_instance(inst->name, ifindex, 0, other)) /* its link's pin has been removed */
+		filters_detach((int)ifindex, !!(value.flags & SYNHOLD_IFACE_QDISC));
 	if (fd >= 0) {
 		bpf_link_detach(fd);
 		close(fd);
@@ -186,6 +190,26 @@ static void detach_one(struct instance *inst, uint32_t ifindex)
 	unlink(path);
 	if (inst->map[INSTANCE_MAP_INTERFACES] >= 0)
 		bpf_map_delete_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex);
+}
+
+void deploy_leave(const struct instance *inst, uint32_t ifindex)
+{
+	int fd;
+
+	if (pins_link_interface(inst, ifindex, &fd) < 0)
+		return;
+	bpf_link_detach(fd); /* its filters went with its qdiscs when it left */
+	close(fd);
+}
+
+void deploy_rename(struct instance *inst, uint32_t ifindex, const char *name)
+{
+	struct synhold_interface value;
+
+	if (bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value))
+		return;
+	snprintf(value.name, sizeof(value.name), "%s", name);
+	bpf_map_update_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value, BPF_EXIST);
 }
 
 /* Attaches to one interface, or updates it in place. *fresh: it was not ours before. */
@@ -230,7 +254,7 @@ static int attach_one(struct deploy *deploy, struct instance *inst, const char *
 					errno == E2BIG ? "an instance takes 64 interfaces" : strerror(errno));
 	}
 	if (ret && *fresh)
-		detach_one(inst, ifindex);
+		deploy_drop(inst, ifindex);
 	return ret;
 }
 
@@ -249,7 +273,7 @@ int deploy_attach(struct deploy *deploy, struct instance *inst, const char *cons
 			fresh[i] = (unsigned char)is_fresh;
 		for (unsigned int j = 0; ret && j < i; j++)
 			if (fresh[j])
-				detach_one(inst, if_nametoindex(names[j]));
+				deploy_drop(inst, if_nametoindex(names[j]));
 	}
 	libbpf_set_print(before);
 	free(fresh);
@@ -272,23 +296,39 @@ int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *e
 	return ret;
 }
 
+/* Where the instance is: by its pins, and by the map if a pin is missing. */
+static unsigned int attached_to(const struct instance *inst, uint32_t *list, unsigned int most)
+{
+	unsigned int count = pins_links(inst, list, most), i;
+	uint32_t key, *last = NULL;
+
+	while (inst->map[INSTANCE_MAP_INTERFACES] >= 0 &&
+	       !bpf_map_get_next_key(inst->map[INSTANCE_MAP_INTERFACES], last, &key)) {
+		last = &key;
+		for (i = 0; i < count && list[i] != key; i++)
+			;
+		if (i == count && count < most)
+			list[count++] = key;
+	}
+	return count;
+}
+
 int deploy_detach(struct instance *inst, const char *name, struct error *err)
 {
 	uint32_t links[SYNHOLD_SERVICES], wanted = 0;
-	unsigned int count = pins_links(inst, links, SYNHOLD_SERVICES), left;
+	unsigned int count, left;
 	struct synhold_interface value;
 	libbpf_print_fn_t before;
 	struct stat st;
-	char path[192];
 
+	pins_recover(inst);
 	if (stat(inst->pin_dir, &st)) {
 		error_set(err, -ENOENT, "instance '%s' is not attached", inst->name);
 		return error_hint(err, -ENOENT, "synhold status --instance NAME shows another");
 	}
-	if (inst->map[INSTANCE_MAP_INTERFACES] < 0) { /* the one map that is needed; without it we go by the pins */
-		pins_path(inst, "interfaces", path, sizeof(path));
-		inst->map[INSTANCE_MAP_INTERFACES] = bpf_obj_get(path);
-	}
+	if (inst->map[INSTANCE_MAP_INTERFACES] < 0) /* the one map that is needed; without it we go by the pins */
+		inst->map[INSTANCE_MAP_INTERFACES] = pins_interfaces_map(inst);
+	count = attached_to(inst, links, SYNHOLD_SERVICES);
 	if (name) {
 		wanted = if_nametoindex(name);
 		for (unsigned int i = 0; i < count; i++) /* renamed or gone: the name it had counts too */
@@ -308,7 +348,7 @@ int deploy_detach(struct instance *inst, const char *name, struct error *err)
 		if (name && links[i] != wanted)
 			left++;
 		else
-			detach_one(inst, links[i]);
+			deploy_drop(inst, links[i]);
 	}
 	libbpf_set_print(before);
 	if (!left) { /* the daemon sees that its pins are gone, discards what it holds, and ends */

@@ -100,6 +100,8 @@ static void reset_reused(struct instance *inst, const struct model *model)
 		if (tally->owner[0]) {
 			bpf_map_update_elem(inst->map[INSTANCE_MAP_COUNTERS], &id, zero, BPF_ANY);
 			bpf_map_update_elem(inst->map[INSTANCE_MAP_DELAYS], &id, zero, BPF_ANY);
+			memset(&inst->base[id].counters, 0, sizeof(inst->base[id].counters));
+			memset(&inst->base[id].delays, 0, sizeof(inst->base[id].delays));
 			memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
 			memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
 			offenders_forget(inst, id);

@@ -81,7 +81,7 @@ static int pin_sweep(struct synhold_bpf *skel, const struct instance *inst, stru
 	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
 }
 
-static int check_netns(const struct instance *inst, struct error *err)
+int deploy_check_netns(const struct instance *inst, struct error *err)
 {
 	struct deploy_interface list[SYNHOLD_SERVICES];
 	unsigned int count = deploy_interfaces(inst, list, SYNHOLD_SERVICES), present = 0;
@@ -171,7 +171,7 @@ int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
 		inst->control->netns_inode = netns_inode();
 		inst->control->abi_version = SYNHOLD_ABI_VERSION;
 	}
-	ret = check_netns(inst, err);
+	ret = deploy_check_netns(inst, err);
 	if (ret)
 		goto out;
 	inst->control->netns_inode = netns_inode();

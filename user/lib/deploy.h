@@ -34,6 +34,16 @@ enum deploy_programs deploy_programs(void);
  * kernel said, with its verifier log's last line.
  */
 int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err);
+/*
+ * Brings an instance that an older version made (instance_open() says -ESTALE) up to this one, on the interfaces where
+ * it is: new maps beside the old ones, with its policy, lists, interfaces and counters, then link by link to the new
+ * programs. Handshakes in flight keep their slots until those expire, but their ends are not seen any more; SYNs held
+ * and what sources have used up are forgotten. Needs the lock; the older daemon must have ended (claimed: the caller is
+ * the daemon now). 0: done, or nothing to do. On failure the old one is in force as it was: -EBUSY, -EPROTO, -errno.
+ */
+int deploy_upgrade(struct instance *inst, int claimed, struct error *err);
+/* Puts back what an upgrade that was cut short left, unless somebody holds the lock: one may be going on. */
+void deploy_recover(const struct instance *inst);
 void deploy_unload(struct deploy *deploy); /* this process's handles; nothing is detached */
 
 /*
@@ -52,6 +62,14 @@ int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *e
  * there.
  */
 int deploy_detach(struct instance *inst, const char *name, struct error *err);
+
+/*
+ * For the daemon, when the link layer changes; all need the lock. An interface that is gone is forgotten; one that went
+ * to another namespace is left alone, and counts as gone from then on; one has another name now.
+ */
+void deploy_drop(struct instance *inst, uint32_t ifindex);
+void deploy_leave(const struct instance *inst, uint32_t ifindex);
+void deploy_rename(struct instance *inst, uint32_t ifindex, const char *name);
 
 /* One attached interface, as found. */
 struct deploy_interface {

@@ -15,6 +15,9 @@ int deploy_quiet(enum libbpf_print_level level, const char *format, va_list args
 /* The programs opened, not loaded. NULL with errno. */
 struct synhold_bpf *programs_open(enum deploy_programs which, const struct bpf_object_open_opts *opts);
 
+/* Refuses an instance that is attached in another network namespace. 0 or -EBUSY. */
+int deploy_check_netns(const struct instance *inst, struct error *err);
+
 /* Path of a pin of the instance. 0 or -ENAMETOOLONG. */
 int pins_path(const struct instance *inst, const char *name, char *path, size_t size);
 void pins_link_path(const struct instance *inst, uint32_t ifindex, char *path, size_t size);
@@ -23,6 +26,16 @@ void pins_link_path(const struct instance *inst, uint32_t ifindex, char *path, s
 int pins_link_interface(const struct instance *inst, uint32_t ifindex, int *link_fd);
 /* Interfaces by the names of the link pins, for when the maps are half gone. Returns how many, at most `most`. */
 unsigned int pins_links(const struct instance *inst, uint32_t *list, unsigned int most);
+/* The map of interfaces if this version can read it, else -1: the caller's fd. */
+int pins_interfaces_map(const struct instance *inst);
+/* An instance of the same name whose pins are elsewhere: what an upgrade prepares. */
+void pins_staging(const struct instance *inst, struct instance *staging);
+/* Makes the staging's pins the instance's, and removes those it had. 0 or -errno. */
+int pins_swap(const struct instance *inst, const struct instance *staging);
+/* Whether there is something of an upgrade that has not ended, or was cut short. */
+int pins_unfinished(const struct instance *inst);
+/* After an upgrade that was cut short: what can be put back is, what it prepared goes. */
+void pins_recover(const struct instance *inst);
 /* Everything of the instance in the BPF file system; and in the run directory. */
 void pins_remove(const struct instance *inst);
 void pins_remove_run_files(const struct instance *inst);

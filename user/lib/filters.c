@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/filters.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -75,6 +76,20 @@ static int attach_one(int ifindex, enum bpf_tc_attach_point point, int fd)
 		    .flags = BPF_TC_F_REPLACE);
 
 	return bpf_tc_attach(&hook, &opts);
+}
+
+static int program_of(int ifindex, enum bpf_tc_attach_point point)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = point);
+	LIBBPF_OPTS(bpf_tc_opts, opts, .handle = FILTERS_HANDLE, .priority = FILTERS_PRIORITY);
+
+	return bpf_tc_query(&hook, &opts) ? -1 : bpf_prog_get_fd_by_id(opts.prog_id);
+}
+
+void filters_programs(int ifindex, int *egress_fd, int *ingress_fd)
+{
+	*egress_fd = program_of(ifindex, BPF_TC_EGRESS);
+	*ingress_fd = program_of(ifindex, BPF_TC_INGRESS);
 }
 
 int filters_attach(int ifindex, int egress_fd, int ingress_fd, int *created, struct error *err)

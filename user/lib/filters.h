@@ -15,6 +15,9 @@
  */
 int filters_attach(int ifindex, int egress_fd, int ingress_fd, int *created, struct error *err);
 
+/* Our two filters' programs, for who may have to put them back: fds of the caller's, or -1 where there is none. */
+void filters_programs(int ifindex, int *egress_fd, int *ingress_fd);
+
 /* Takes ours off; the qdisc too if remove_qdisc and no other filter uses it. */
 void filters_detach(int ifindex, int remove_qdisc);
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/instance_parts.h"
 #include "lib/spec.h"
 
 #define INSTANCE_NAME_MAP(e, n) #n,
@@ -49,6 +50,7 @@ static const struct mapped mapped[] = {
 	MAPPED(GATES, gates, SYNHOLD_SERVICES),
 	MAPPED(OWED, owed, SYNHOLD_SERVICES),
 	MAPPED(GLOBAL, global, 1),
+	MAPPED(BASE, base, SYNHOLD_SERVICES),
 };
 
 static void **mapped_pointer(struct instance *inst, const struct mapped *m)
@@ -98,7 +100,44 @@ int instance_require_system(struct error *err)
 	return 0;
 }
 
-/* Kernel version skew shows as a pin of another shape: better refused than read wrongly. */
+static int error_older(const struct instance *inst, const char *what, struct error *err)
+{
+	error_set(err, -ESTALE, "instance '%s' was made by another, older synhold (%s)", inst->name, what);
+	return error_hint(err, -ESTALE, "synhold run or synhold attach brings it up to this one and keeps what it has");
+}
+
+/* Who made the pins. The map of any version has the number at the same place. */
+static int check_version(const struct instance *inst, struct error *err)
+{
+	struct bpf_map_info info = {0};
+	uint32_t length = sizeof(info), zero = 0, version;
+	char what[64], *value;
+	int ret = 0;
+
+	if (bpf_obj_get_info_by_fd(inst->map[INSTANCE_MAP_CONTROL], &info, &length))
+		return error_set(err, -errno, "instance '%s': map control cannot be read: %s", inst->name,
+				 strerror(errno));
+	value = calloc(1, info.value_size > sizeof(struct synhold_control) ? info.value_size :
+									     sizeof(struct synhold_control));
+	if (!value)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (bpf_map_lookup_elem(inst->map[INSTANCE_MAP_CONTROL], &zero, value))
+		ret = error_set(err, -errno, "instance '%s': map control cannot be read: %s", inst->name,
+				strerror(errno));
+	memcpy(&version, value + offsetof(struct synhold_control, abi_version), sizeof(version));
+	free(value);
+	if (ret || !version || version == SYNHOLD_ABI_VERSION)
+		return ret;
+	snprintf(what, sizeof(what), "ABI %u, this is %d", version, SYNHOLD_ABI_VERSION);
+	if (version < SYNHOLD_ABI_VERSION)
+		return error_older(inst, what, err);
+	error_set(err, -EPROTO, "instance '%s' was made by another, newer synhold (%s); it is left as it is",
+		  inst->name, what);
+	return error_hint(err, -EPROTO,
+			  "use that one; or synhold --instance %s detach --all, which ends its protection", inst->name);
+}
+
+/* A pin of another shape: better refused than read wrongly. */
 static int check_pin(const struct instance *inst, enum instance_map map, size_t size, struct error *err)
 {
 	struct bpf_map_info info = {0};
@@ -108,11 +147,32 @@ static int check_pin(const struct instance *inst, enum instance_map map, size_t 
 		return error_set(err, -errno, "instance '%s': map %s cannot be read: %s", inst->name,
 				 instance_map_names[map], strerror(errno));
 	if (size && (size_t)(info.value_size + 7) / 8 * 8 * info.max_entries != size) {
-		error_set(err, -EPROTO, "instance '%s' was made by another version of synhold (map %s differs)",
-			  inst->name, instance_map_names[map]);
-		return error_hint(err, -EPROTO, "synhold --instance %s detach --all, then attach again", inst->name);
+		char what[64];
+
+		snprintf(what, sizeof(what), "map %s differs", instance_map_names[map]);
+		return error_older(inst, what, err);
 	}
 	return 0;
+}
+
+int instance_map_private(struct instance *inst)
+{
+	for (size_t i = 0; i < sizeof(mapped) / sizeof(*mapped); i++) {
+		void *at = mmap(NULL, mapped[i].size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (at == MAP_FAILED)
+			return -ENOMEM;
+		*mapped_pointer(inst, &mapped[i]) = at;
+	}
+	return 0;
+}
+
+void *instance_mapped(const struct instance *inst, enum instance_map map)
+{
+	for (size_t i = 0; i < sizeof(mapped) / sizeof(*mapped); i++)
+		if (mapped[i].map == map)
+			return *(void **)((const char *)inst + mapped[i].pointer);
+	return NULL;
 }
 
 int instance_open(struct instance *inst, struct error *err)
@@ -125,8 +185,11 @@ int instance_open(struct instance *inst, struct error *err)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", inst->pin_dir, instance_map_names[i]);
 		inst->map[i] = bpf_obj_get(path);
-		if (inst->map[i] >= 0)
+		if (inst->map[i] >= 0) {
+			if (i == INSTANCE_MAP_CONTROL) /* the first one: another version may not have the others */
+				ret = check_version(inst, err);
 			continue;
+		}
 		ret = -errno;
 		if (ret == -ENOENT) {
 			error_set(err, ret, "instance '%s' is not attached", inst->name);
@@ -152,12 +215,6 @@ int instance_open(struct instance *inst, struct error *err)
 			ret = error_set(err, -errno, "instance '%s': map %s cannot be mapped: %s", inst->name,
 					instance_map_names[mapped[i].map], strerror(errno));
 		}
-	}
-	if (!ret && inst->control->abi_version && inst->control->abi_version != SYNHOLD_ABI_VERSION) {
-		ret = error_set(err, -EPROTO,
-				"instance '%s' was made by another version of synhold (ABI %u, this is %u)", inst->name,
-				inst->control->abi_version, SYNHOLD_ABI_VERSION);
-		error_hint(err, ret, "synhold --instance %s detach --all, then attach again", inst->name);
 	}
 	if (ret) {
 		int lock = inst->lock_fd;
@@ -306,25 +363,6 @@ int instance_daemon_alive(const struct instance *inst)
 	uint64_t beat = __atomic_load_n(&inst->daemon->heartbeat_ns, __ATOMIC_RELAXED);
 
 	return beat && instance_now_ns() < beat + SYNHOLD_HEARTBEAT_STALE_NS;
-}
-
-int instance_sum_percpu(const struct instance *inst, enum instance_map map, uint32_t key, void *sum, size_t size)
-{
-	size_t words = size / sizeof(uint64_t);
-	uint64_t *values = calloc(inst->cpus, size), *total = sum;
-	int ret = 0;
-
-	if (!values)
-		return -ENOMEM;
-	if (bpf_map_lookup_elem(inst->map[map], &key, values))
-		ret = -errno;
-	else
-		memset(sum, 0, size);
-	for (unsigned int cpu = 0; cpu < inst->cpus && !ret; cpu++)
-		for (size_t i = 0; i < words; i++)
-			total[i] += values[cpu * words + i];
-	free(values);
-	return ret;
 }
 
 int instance_holds(const struct instance *inst)

@@ -29,7 +29,7 @@
 	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(PROOFS, proofs)     \
 	X(OFFENDERS, offenders) X(CAPPED, capped) X(ADMISSIONS, admissions)                                                \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
-	X(TAP, tap) X(TAP_STATE, tap_state) X(EVENTS, events) X(QUIESCE, quiesce)
+	X(TAP, tap) X(TAP_STATE, tap_state) X(EVENTS, events) X(QUIESCE, quiesce) X(BASE, base)
 /* clang-format on */
 #define INSTANCE_ENUM_MAP(e, n) INSTANCE_MAP_##e,
 enum instance_map { INSTANCE_MAPS(INSTANCE_ENUM_MAP) INSTANCE_MAP_COUNT };
@@ -53,13 +53,16 @@ struct instance {
 	struct synhold_release_io *release_io;
 	struct synhold_gate *gates, *owed;
 	struct synhold_global *global;
+	struct synhold_base *base;
 	unsigned int cpus; /* of per-CPU values */
 };
 
 /* Sets names and paths, opens nothing. -EINVAL for a name that is none. */
 int instance_init(struct instance *inst, const char *name, struct error *err);
-/* Opens and maps the pins. 0; -ENOENT when the instance is not attached anywhere; -EPERM; -EPROTO when another version
- * made it. */
+/*
+ * Opens and maps the pins. 0; -ENOENT when the instance is not attached anywhere; -EPERM; -EPROTO when a newer version
+ * made it, -ESTALE when an older one did (older_open() can read it).
+ */
 int instance_open(struct instance *inst, struct error *err);
 void instance_close(struct instance *inst); /* the lock too */
 
@@ -98,8 +101,10 @@ void instance_bypass(struct instance *inst, uint64_t until_ns);
 /* Waits until no program runs that could still see what was in a map before this call. */
 int instance_quiesce(struct instance *inst);
 
-/* Adds up the per-CPU values of one element, each an array of 64-bit words of `size` bytes. 0 or -errno with *sum
- * untouched. */
+/*
+ * Adds up the per-CPU values of one element, each an array of 64-bit words of `size` bytes, and what programs of older
+ * versions counted. 0 or -errno with *sum untouched.
+ */
 int instance_sum_percpu(const struct instance *inst, enum instance_map map, uint32_t key, void *sum, size_t size);
 
 uint64_t instance_now_ns(void); /* CLOCK_MONOTONIC, the clock of the maps */

@@ -26,7 +26,7 @@ int lists_image_read(const void *image, size_t size, struct config_lists *lists)
 	const char *notes;
 	uint64_t records;
 
-	if (size < sizeof(*head))
+	if (size < sizeof(*head) || head->make != SYNHOLD_LIST_MAKE)
 		return -EPROTO;
 	records = (uint64_t)head->entries[LIST_ALLOW] + head->entries[LIST_DENY] + head->entries[LIST_PREFER];
 	if (!within(size, head->records_row, records, sizeof(*record)) ||

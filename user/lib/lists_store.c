@@ -46,6 +46,8 @@ static int map_image(const struct instance *inst, uint32_t bank, const void **im
 		return fd == -ENOENT ? 0 : fd;
 	if (bpf_obj_get_info_by_fd(fd, &info, &length)) {
 		ret = -errno;
+	} else if (info.value_size != ROW) {
+		ret = -EPROTO;
 	} else {
 		at = mmap(NULL, info.max_entries * ROW, PROT_READ, MAP_SHARED, fd, 0);
 		if (at == MAP_FAILED) {

@@ -2,8 +2,10 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/deploy_parts.h"
@@ -51,6 +53,81 @@ unsigned int pins_links(const struct instance *inst, uint32_t *list, unsigned in
 	if (dir)
 		closedir(dir);
 	return count;
+}
+
+int pins_interfaces_map(const struct instance *inst)
+{
+	struct bpf_map_info info = {0};
+	uint32_t length = sizeof(info);
+	char path[192];
+	int fd;
+
+	pins_path(inst, "interfaces", path, sizeof(path));
+	fd = bpf_obj_get(path);
+	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.key_size == sizeof(uint32_t) &&
+	    info.value_size == sizeof(struct synhold_interface))
+		return fd;
+	if (fd >= 0) /* of another version */
+		close(fd);
+	return -1;
+}
+
+/* No instance can have a name with a plus sign. */
+static void beside(const struct instance *inst, const char *what, char *path, size_t size)
+{
+	snprintf(path, size, INSTANCE_PIN_ROOT "/%s+%s", inst->name, what);
+}
+
+void pins_staging(const struct instance *inst, struct instance *staging)
+{
+	instance_init(staging, inst->name, NULL);
+	beside(inst, "next", staging->pin_dir, sizeof(staging->pin_dir));
+}
+
+int pins_swap(const struct instance *inst, const struct instance *staging)
+{
+	char old[sizeof(inst->pin_dir)];
+
+	if (!renameat2(AT_FDCWD, staging->pin_dir, AT_FDCWD, inst->pin_dir, RENAME_EXCHANGE)) {
+		pins_remove(staging);
+		return 0;
+	}
+	/* before 5.16: two steps, and pins_recover() if we end between them */
+	beside(inst, "old", old, sizeof(old));
+	if (rename(inst->pin_dir, old))
+		return -errno;
+	if (rename(staging->pin_dir, inst->pin_dir)) {
+		int ret = -errno;
+
+		rename(old, inst->pin_dir);
+		return ret;
+	}
+	pins_recover(inst);
+	return 0;
+}
+
+int pins_unfinished(const struct instance *inst)
+{
+	char next[sizeof(inst->pin_dir)], old[sizeof(inst->pin_dir)];
+	struct stat st;
+
+	beside(inst, "next", next, sizeof(next));
+	beside(inst, "old", old, sizeof(old));
+	return !stat(next, &st) || !stat(old, &st);
+}
+
+void pins_recover(const struct instance *inst)
+{
+	struct instance other;
+	struct stat st;
+
+	instance_init(&other, inst->name, NULL);
+	beside(inst, "old", other.pin_dir, sizeof(other.pin_dir));
+	if (!stat(other.pin_dir, &st) && (!stat(inst->pin_dir, &st) || rename(other.pin_dir, inst->pin_dir)))
+		pins_remove(&other);
+	pins_staging(inst, &other);
+	if (!stat(other.pin_dir, &st))
+		pins_remove(&other);
 }
 
 void pins_remove(const struct instance *inst)
