@@ -122,6 +122,8 @@ static int start(struct daemon *d, struct error *err)
 	if (!ret)
 		ret = pressure_init(d, err);
 	if (!ret)
+		ret = links_init(d, err);
+	if (!ret)
 		ret = answer_init(d, err);
 	return ret;
 }
@@ -130,6 +132,7 @@ static void stop(struct daemon *d)
 {
 	answer_free(d);
 	pressure_free(d);
+	links_free(d);
 	lists_view_end(&d->prefer);
 	intake_free(d);
 	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {

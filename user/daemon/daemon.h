@@ -10,6 +10,7 @@ struct daemon_options {
 	struct deploy *deploy;
 	const char *config_path; /* NULL: none; SIGHUP reads it again */
 	int detach_on_exit;
+	enum deploy_mode mode; /* for interfaces that come back */
 	/*
 	 * Reads the config file again and commits it: given by the command, as the daemon knows policy only through the
 	 * maps. May be NULL.

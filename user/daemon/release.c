@@ -227,17 +227,22 @@ void release_flush(struct service *svc, unsigned int reason)
 	release_publish(svc);
 }
 
-int release_init(struct daemon *d, struct error *err)
+void release_read_interfaces(struct daemon *d)
 {
 	struct deploy_interface list[64];
 	unsigned int count = deploy_interfaces(d->inst, list, 64);
 
-	d->release_fd = bpf_program__fd(d->options->deploy->skel->progs.synhold_release);
-	d->sweep_fd = bpf_program__fd(d->options->deploy->skel->progs.synhold_sweep);
 	d->generic_count = 0;
 	for (unsigned int i = 0; i < count && i < 64; i++)
 		if (list[i].generic)
 			d->generic[d->generic_count++] = list[i].index;
+}
+
+int release_init(struct daemon *d, struct error *err)
+{
+	d->release_fd = bpf_program__fd(d->options->deploy->skel->progs.synhold_release);
+	d->sweep_fd = bpf_program__fd(d->options->deploy->skel->progs.synhold_sweep);
+	release_read_interfaces(d);
 	if (!d->release_timer)
 		d->release_timer = evtimer_new(d->base, on_timer, d);
 	return d->release_timer ? 0 : error_set(err, -ENOMEM, "out of memory");

@@ -80,6 +80,7 @@ struct daemon {
 	int watchdog;   /* systemd wants to hear from us */
 	int holds_down; /* some service has hold-down set */
 	struct pressure *pressure;
+	struct links *links;
 	struct lists_view prefer;
 	uint64_t handshakes_ns; /* half-open handshakes are not counted before */
 	struct service service[SYNHOLD_SERVICES];
@@ -91,6 +92,8 @@ void intake_free(struct daemon *d);
 
 /* release.c: from the queues into the stack */
 int release_init(struct daemon *d, struct error *err);
+/* Which interfaces are in generic mode. */
+void release_read_interfaces(struct daemon *d);
 void release_service(struct service *svc, uint64_t now_ns);
 void release_all(struct daemon *d);
 /* Publishes what the data plane must know of a queue. */
@@ -136,6 +139,13 @@ int spoofed_unproved(const struct service *svc, const struct holdq_entry *e);
 /* follow.c: policy that moves with time */
 void follow_closed(struct service *svc, uint64_t now_ns);
 void follow_ramp(struct service *svc, uint64_t now_ns);
+
+/* links.c: interfaces that go away, come back, or get another name */
+struct links;
+int links_init(struct daemon *d, struct error *err);
+void links_free(struct daemon *d);
+/* Once a tick: follows what has changed, if something has. */
+void links_look(struct daemon *d);
 
 /* adopt.c: what an earlier daemon left */
 void adopt_state(struct daemon *d);

@@ -321,6 +321,7 @@ void tick_run(struct daemon *d)
 		event_base_loopbreak(d->base);
 		return;
 	}
+	links_look(d);
 	d->bypassed = bypass && now_ns < bypass;
 	if (__atomic_load_n(&d->inst->control->generation, __ATOMIC_ACQUIRE) != d->generation ||
 	    instance_bank(d->inst) != d->bank)
