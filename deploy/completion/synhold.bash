@@ -48,13 +48,13 @@ _synhold()
 		mapfile -t COMPREPLY < <(compgen -W 'auto native generic' -- "$cur")
 		return
 		;;
-	--port | -p | --for | --confirm | --rate | --note | --metrics | --instance | -i) return ;;
+	--port | -p | --for | --confirm | --rate | --note | --metrics | --cpus | --instance | -i) return ;;
 	esac
 	case $command in
 	'') options="$options --version $(_synhold_commands)" ;;
 	help) options="$(_synhold_commands) keys" ;;
-	run) options="$options --port --config --metrics --mode --detach-on-exit $(_synhold_interfaces) $(_synhold_keys)" ;;
-	attach) options="$options --port --config --mode --confirm $(_synhold_interfaces) $(_synhold_keys)" ;;
+	run) options="$options --port --config --metrics --mode --cpus --chain --detach-on-exit $(_synhold_interfaces) $(_synhold_keys)" ;;
+	attach) options="$options --port --config --mode --chain --confirm $(_synhold_interfaces) $(_synhold_keys)" ;;
 	detach) options="$options --all $(_synhold_interfaces)" ;;
 	check) options="$options $(_synhold_interfaces)" ;;
 	set)

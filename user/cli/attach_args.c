@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <net/if.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/cpus.h"
 #include "lib/keys.h"
 #include "lib/spec.h"
 
@@ -19,6 +21,27 @@ static int parse_mode(const char *text, enum deploy_mode *mode, struct error *er
 		}
 	error_set(err, -EINVAL, "--mode '%s' is not accepted", text);
 	return error_hint(err, -EINVAL, "accepted: auto, native or generic");
+}
+
+static int parse_cpus(struct attach_args *args, struct error *err)
+{
+	long count = sysconf(_SC_NPROCESSORS_CONF);
+	int ret = cpus_parse(args->cpus, count > 0 ? (unsigned int)count : 1, &args->cpu_set);
+
+	if (!ret)
+		return 0;
+	error_set(err, -EINVAL, "--cpus '%s' is not accepted", args->cpus);
+	if (ret == -ERANGE)
+		return error_hint(err, -EINVAL, "accepted: " CPUS_FORM "; this machine has 0 to %ld", count - 1);
+	return error_hint(err, -EINVAL, "accepted: " CPUS_FORM);
+}
+
+/* Only with libxdp, whose dispatcher runs several programs on one interface; no build has it so far. */
+static int refuse_chain(struct error *err)
+{
+	error_set(err, -EOPNOTSUPP, "--chain: built without libxdp, there is no dispatcher to join");
+	return error_hint(err, -EOPNOTSUPP,
+			  "synhold needs interfaces where no other XDP program is: synhold check IFACE");
 }
 
 static int interface_word(const char *word, struct attach_args *args, struct error *err)
@@ -69,7 +92,9 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 		{"mode", 0, CLI_TEXT, &mode},
 		{is_run ? "metrics" : "confirm", 0, is_run ? CLI_TEXT : CLI_DURATION,
 		 is_run ? (void *)&args->metrics : (void *)&args->confirm_ns},
+		{"chain", 0, CLI_FLAG, &args->chain},
 		{is_run ? "detach-on-exit" : NULL, 0, CLI_FLAG, &args->detach_on_exit},
+		{"cpus", 0, CLI_TEXT, &args->cpus},
 		{0},
 	};
 	struct cli_words words;
@@ -79,6 +104,8 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 	ret = cli_parse(cli, argc, argv, shared, &words, err);
 	if (!ret && mode)
 		ret = parse_mode(mode, &args->mode, err);
+	if (!ret && args->cpus)
+		ret = parse_cpus(args, err);
 	for (unsigned int i = 0; i < words.count && !ret; i++) {
 		if (model_is_assignment(words.word[i]))
 			args->keys.word[args->keys.count++] = words.word[i];
@@ -89,7 +116,9 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 		ret = cli_misuse(cli, err, "more than %d interfaces", ATTACH_INTERFACES_MAX);
 	if (!ret && !args->interfaces.count && !is_run)
 		ret = cli_misuse(cli, err, "no interface given");
-	return ret ? ret : check_words(args, err);
+	if (!ret)
+		ret = check_words(args, err);
+	return !ret && args->chain ? refuse_chain(err) : ret;
 }
 
 /* A service that lives on keeps its id, and with it its counters and its handshakes in flight; new ones take places

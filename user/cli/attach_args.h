@@ -3,6 +3,8 @@
 #ifndef SYNHOLD_CLI_ATTACH_ARGS_H
 #define SYNHOLD_CLI_ATTACH_ARGS_H
 
+#include <sched.h>
+
 #include "cli/cli.h"
 #include "lib/config.h"
 #include "lib/deploy.h"
@@ -15,6 +17,9 @@ struct attach_args {
 	enum deploy_mode mode;
 	const char *metrics; /* run only */
 	int detach_on_exit;  /* run only */
+	const char *cpus;    /* run only; NULL: anywhere */
+	cpu_set_t cpu_set;   /* the same, read */
+	int chain;           /* join the dispatcher of libxdp */
 	uint64_t confirm_ns; /* attach only */
 };
 

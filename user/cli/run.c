@@ -64,6 +64,10 @@ static int start(struct running *run, struct error *err)
 {
 	int ret = instance_require_system(err);
 
+	if (!ret && run->args.cpus && sched_setaffinity(0, sizeof(run->args.cpu_set), &run->args.cpu_set)) {
+		ret = error_set(err, -errno, "--cpus %s: %s", run->args.cpus, strerror(errno));
+		error_hint(err, ret, "the cpuset of this process does not have them");
+	}
 	if (!ret && run->args.metrics)
 		ret = export_http_listen(&run->http, run->args.metrics, err);
 	if (!ret)
@@ -139,6 +143,7 @@ int cli_run(struct cli *cli, int argc, char **argv)
 		apply_end(&run.apply);
 		options.config_path = run.args.config;
 		options.detach_on_exit = run.args.detach_on_exit;
+		options.mode = run.args.mode;
 		ret = daemon_run(&options, &err);
 		if (ret)
 			ret = cli_failed(cli, &err);
