@@ -53,7 +53,7 @@ static char *metrics(void)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	assert_int_equal(export_prometheus(&snap, 1000, out), 0);
+	assert_int_equal(export_prometheus(&snap, 1000, EXPORT_TEXT, out), 0);
 	fclose(out);
 	return text;
 }

@@ -173,7 +173,7 @@ static void test_signals_shared(void **state)
 	json_decref(root);
 	out = open_memstream(&text, &size);
 	assert_non_null(out);
-	assert_int_equal(export_prometheus(&snap, 1000, out), 0);
+	assert_int_equal(export_prometheus(&snap, 1000, EXPORT_TEXT, out), 0);
 	fclose(out);
 	assert_line(text, "synhold_signal_value{shield=\"default\",service=\"web\",signal=\"first_byte\"} 0.0125");
 	assert_line(text, "synhold_signal_age_seconds{shield=\"default\",service=\"web\",signal=\"first_byte\"} 1.5");

@@ -26,7 +26,7 @@ int cli_metrics(struct cli *cli, int argc, char **argv)
 	if (cli->json) {
 		ret = cli_print_json(cli, export_status(&snap, NULL));
 	} else {
-		export_prometheus(&snap, (double)ts.tv_sec + (double)ts.tv_nsec / 1e9, stdout);
+		export_prometheus(&snap, (double)ts.tv_sec + (double)ts.tv_nsec / 1e9, EXPORT_TEXT, stdout);
 		ret = cli_finish(cli);
 	}
 	snapshot_free(&snap);

@@ -16,9 +16,16 @@
  */
 json_t *export_status(const struct snapshot *snap, const char *service);
 
-/* The metrics of docs/design.md in Prometheus text format 0.0.4. now_s: seconds since the epoch, for timestamps. 0 or
- * -EIO. */
-int export_prometheus(const struct snapshot *snap, double now_s, FILE *out);
+enum export_format {
+	EXPORT_TEXT,       /* Prometheus text format 0.0.4 */
+	EXPORT_OPENMETRICS /* OpenMetrics 1.0 */
+};
+
+/* The metrics of docs/design.md. now_s: seconds since the epoch, for timestamps. 0 or -EIO. */
+int export_prometheus(const struct snapshot *snap, double now_s, enum export_format format, FILE *out);
+
+/* What a reader that sends this Accept header wants (RFC 9110, section 12.5.1); NULL: no header. */
+enum export_format export_negotiate(const char *accept);
 
 /* Words of tally.window_up and window_down. */
 #define EXPORT_SIGNALS 6

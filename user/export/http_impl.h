@@ -6,7 +6,13 @@
 #include <stdint.h>
 
 /* What the server may ask the reader for: one byte. The answer is a struct http_answer and as many bytes as it says. */
-enum http_ask { HTTP_ASK_METRICS = 'm', HTTP_ASK_STATUS = 's', HTTP_ASK_HEALTH = 'h', HTTP_ASK_READY = 'r' };
+enum http_ask {
+	HTTP_ASK_METRICS = 'm',
+	HTTP_ASK_OPENMETRICS = 'o',
+	HTTP_ASK_STATUS = 's',
+	HTTP_ASK_HEALTH = 'h',
+	HTTP_ASK_READY = 'r'
+};
 
 struct http_answer {
 	uint32_t status; /* of HTTP */

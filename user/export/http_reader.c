@@ -23,6 +23,7 @@
 #define CACHE_NS 200000000ULL /* five looks a second at most */
 #define RESTART_DELAY_MS 1000
 #define READER_NICE 10
+#define PAGE_STEP 65536
 
 struct reader {
 	const char *instance;
@@ -31,6 +32,8 @@ struct reader {
 	struct error err;
 	int failed;
 	uint64_t taken_ns; /* 0: never */
+	char *page;        /* of metrics; kept, as growing megabytes anew costs more than writing them */
+	size_t page_size, page_used;
 };
 
 static void refresh(struct reader *r)
@@ -73,17 +76,50 @@ static uint32_t health(const struct reader *r, int ready, const char **text)
 	return 200;
 }
 
-/* Renders an answer. Returns malloc'ed text, or NULL when out of memory. */
+static ssize_t page_add(void *context, const char *text, size_t size)
+{
+	struct reader *r = context;
+
+	if (size > r->page_size - r->page_used) {
+		size_t wanted = r->page_used + size;
+		char *more;
+
+		if (wanted > HTTP_ANSWER_MAX)
+			return 0;
+		wanted = wanted * 2 < HTTP_ANSWER_MAX ? wanted * 2 : HTTP_ANSWER_MAX;
+		more = realloc(r->page, wanted);
+		if (!more)
+			return 0;
+		r->page = more;
+		r->page_size = wanted;
+	}
+	memcpy(r->page + r->page_used, text, size);
+	r->page_used += size;
+	return (ssize_t)size;
+}
+
+/* 0 with the page written, or -1 when out of memory. */
+static int page_write(struct reader *r, enum export_format format)
+{
+	const cookie_io_functions_t functions = {.write = page_add};
+	FILE *out = fopencookie(r, "w", functions);
+	int ret;
+
+	if (!out)
+		return -1;
+	setvbuf(out, NULL, _IOFBF, PAGE_STEP);
+	r->page_used = 0;
+	ret = export_prometheus(&r->snap, wall_clock(), format, out);
+	return fclose(out) || ret ? -1 : 0;
+}
+
+/* Renders an answer other than metrics. Returns malloc'ed text, or NULL when out of memory. */
 static char *render(struct reader *r, int ask, struct http_answer *answer)
 {
 	char *text = NULL;
 	const char *word;
-	size_t size = 0;
 	json_t *root;
-	FILE *out;
 
-	refresh(r);
-	answer->status = 200;
 	if (ask == HTTP_ASK_HEALTH || ask == HTTP_ASK_READY) {
 		answer->status = health(r, ask == HTTP_ASK_READY, &word);
 		return strdup(word);
@@ -92,20 +128,9 @@ static char *render(struct reader *r, int ask, struct http_answer *answer)
 		answer->status = 500;
 		return strdup("the instance cannot be read\n");
 	}
-	if (ask == HTTP_ASK_STATUS) {
-		root = export_status(&r->snap, NULL);
-		text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
-		json_decref(root);
-		return text;
-	}
-	out = open_memstream(&text, &size);
-	if (!out)
-		return NULL;
-	export_prometheus(&r->snap, wall_clock(), out);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
+	root = export_status(&r->snap, NULL);
+	text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+	json_decref(root);
 	return text;
 }
 
@@ -128,17 +153,26 @@ static int send_all(int fd, const void *data, size_t size)
 
 static int answer(struct reader *r, int fd)
 {
-	struct http_answer head = {.status = 500};
+	struct http_answer head = {.status = 200};
 	unsigned char ask;
-	char *text;
+	char *own = NULL;
+	const char *text;
 	int ret;
 
 	if (recv(fd, &ask, 1, 0) != 1)
 		return -1;
-	text = render(r, ask, &head);
-	head.bytes = text ? (uint32_t)strlen(text) : 0;
-	ret = send_all(fd, &head, sizeof(head)) || send_all(fd, text ? text : "", head.bytes);
-	free(text);
+	refresh(r);
+	if ((ask == HTTP_ASK_METRICS || ask == HTTP_ASK_OPENMETRICS) && !r->failed) {
+		text = page_write(r, ask == HTTP_ASK_METRICS ? EXPORT_TEXT : EXPORT_OPENMETRICS) ? NULL : r->page;
+		head.bytes = text ? (uint32_t)r->page_used : 0;
+	} else {
+		text = own = render(r, ask, &head);
+		head.bytes = text ? (uint32_t)strlen(text) : 0;
+	}
+	if (!text)
+		head.status = 500;
+	ret = send_all(fd, &head, sizeof(head)) || send_all(fd, text, head.bytes);
+	free(own);
 	return ret ? -1 : 0;
 }
 

@@ -17,8 +17,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "export/export.h"
 #include "export/http_impl.h"
 
+#define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define NOBODY 65534
 #define CONNECTIONS_MAX 32
 #define CONNECTIONS_PER_ADDRESS_MAX 16
@@ -94,6 +96,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 {
 	static char no_method[] = "GET and HEAD only\n", no_page[] = "/metrics /status.json /healthz /readyz\n";
 	struct http_answer answer;
+	enum http_ask ask;
+	const char *type;
 	char *text;
 
 	(void)version;
@@ -107,9 +111,17 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	for (size_t i = 0; i < sizeof(pages) / sizeof(*pages); i++) {
 		if (strcmp(url, pages[i].path))
 			continue;
-		text = ask_reader(*(int *)context, pages[i].ask, &answer);
-		return reply(connection, answer.status, text, answer.bytes,
-			     answer.status == 200 ? pages[i].type : pages[2].type, MHD_RESPMEM_MUST_FREE);
+		ask = pages[i].ask;
+		type = pages[i].type;
+		if (ask == HTTP_ASK_METRICS &&
+		    export_negotiate(MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept")) ==
+			    EXPORT_OPENMETRICS) {
+			ask = HTTP_ASK_OPENMETRICS;
+			type = OPENMETRICS_TYPE;
+		}
+		text = ask_reader(*(int *)context, ask, &answer);
+		return reply(connection, answer.status, text, answer.bytes, answer.status == 200 ? type : pages[2].type,
+			     MHD_RESPMEM_MUST_FREE);
 	}
 	return reply(connection, MHD_HTTP_NOT_FOUND, no_page, sizeof(no_page) - 1, pages[2].type,
 		     MHD_RESPMEM_PERSISTENT);

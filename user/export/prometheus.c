@@ -1,48 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Prometheus text format 0.0.4. Names and labels are a contract (docs/design.md). */
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <string.h>
+/* The families. Names and labels are a contract (docs/design.md). */
+#include <stdio.h>
 
 #include "export/prometheus_parts.h"
 #include "lib/version.h"
 
-/* Label values: \, " and line ends are escaped. */
-char *page_escape(const char *text, char *buf, size_t size)
-{
-	size_t used = 0;
-
-	for (; *text && used + 3 < size; text++) {
-		if (*text == '\\' || *text == '"' || *text == '\n')
-			buf[used++] = '\\';
-		buf[used++] = *text == '\n' ? 'n' : *text;
-	}
-	buf[used] = '\0';
-	return buf;
-}
-
-void page_family(const struct page *page, const char *name, const char *type, const char *help)
-{
-	fprintf(page->out, "# HELP synhold_%s %s\n# TYPE synhold_%s %s\n", name, help, name, type);
-}
-
-/* One sample of the instance; labels: more of them, or "". */
-void page_sample(const struct page *page, const char *name, const char *labels, double value)
-{
-	fprintf(page->out, "synhold_%s{shield=\"%s\"%s%s} %.15g\n", name, page->shield, *labels ? "," : "", labels,
-		value);
-}
-
-void page_service(const struct page *page, const char *name, const struct snapshot_service *svc, const char *more,
-		  uint64_t value)
-{
-	fprintf(page->out, "synhold_%s{shield=\"%s\",service=\"%s\"%s} %" PRIu64 "\n", name, page->shield,
-		svc->policy.name, more, value);
-}
+/* Of any list of abi.h. */
+#define WORDS_MAX 32
+_Static_assert(SYNHOLD_VERDICT_COUNT <= WORDS_MAX && SYNHOLD_REASON_COUNT <= WORDS_MAX &&
+		       SYNHOLD_DISCARD_COUNT <= WORDS_MAX && SYNHOLD_OUTCOME_COUNT <= WORDS_MAX,
+	       "words of a family");
 
 /* A family with one number a service. */
-static void per_service(const struct page *page, const char *name, const char *type, const char *help,
+static void per_service(struct page *page, const char *name, const char *type, const char *help,
 			uint64_t (*value)(const struct snapshot_service *svc))
 {
 	page_family(page, name, type, help);
@@ -51,17 +21,17 @@ static void per_service(const struct page *page, const char *name, const char *t
 }
 
 /* A counter with one number a service and word of a list of abi.h. */
-static void per_word(const struct page *page, const char *name, const char *help, const char *label, unsigned int count,
+static void per_word(struct page *page, const char *name, const char *help, const char *label, unsigned int count,
 		     const char *(*word)(unsigned int), const __u64 *(*values)(const struct snapshot_service *svc))
 {
-	char more[96];
+	char more[WORDS_MAX][96];
 
+	for (unsigned int j = 0; j < count; j++)
+		snprintf(more[j], sizeof(more[j]), ",%s=\"%s\"", label, word(j));
 	page_family(page, name, "counter", help);
 	for (unsigned int i = 0; i < page->snap->service_count; i++)
-		for (unsigned int j = 0; j < count; j++) {
-			snprintf(more, sizeof(more), ",%s=\"%s\"", label, word(j));
-			page_service(page, name, &page->snap->service[i], more, values(&page->snap->service[i])[j]);
-		}
+		for (unsigned int j = 0; j < count; j++)
+			page_service(page, name, &page->snap->service[i], more[j], values(&page->snap->service[i])[j]);
 }
 
 static const __u64 *verdicts(const struct snapshot_service *svc)
@@ -129,32 +99,7 @@ static uint64_t suspended(const struct snapshot_service *svc)
 	return svc->suspended != 0;
 }
 
-/* The exponent of each octave's upper bound is exact in binary, so that series keep their `le` for ever. One bucket an
- * octave. */
-static void histogram(const struct page *page, const char *name, const struct snapshot_service *svc,
-		      const __u64 *buckets, uint64_t sum_ns)
-{
-	uint64_t below = 0;
-	char more[64], full[64];
-
-	snprintf(full, sizeof(full), "%s_bucket", name);
-	for (unsigned int i = 0; i < SYNHOLD_HIST_BUCKETS; i++) {
-		below += buckets[i];
-		if (i % 4 && i != SYNHOLD_HIST_BUCKETS - 1)
-			continue;
-		if (isinf(snapshot_bucket_bound(i)))
-			snprintf(more, sizeof(more), ",le=\"+Inf\"");
-		else
-			snprintf(more, sizeof(more), ",le=\"%.9g\"", snapshot_bucket_bound(i));
-		page_service(page, full, svc, more, below);
-	}
-	fprintf(page->out, "synhold_%s_sum{shield=\"%s\",service=\"%s\"} %.9f\n", name, page->shield, svc->policy.name,
-		(double)sum_ns / 1e9);
-	snprintf(full, sizeof(full), "%s_count", name);
-	page_service(page, full, svc, "", below);
-}
-
-static void instance_families(const struct page *page)
+static void instance_families(struct page *page)
 {
 	const struct snapshot *snap = page->snap;
 	char labels[128], name[64];
@@ -184,7 +129,7 @@ static void instance_families(const struct page *page)
 	}
 }
 
-static void map_families(const struct page *page)
+static void map_families(struct page *page)
 {
 	const struct snapshot *snap = page->snap;
 	const struct {
@@ -210,7 +155,7 @@ static void map_families(const struct page *page)
 	}
 }
 
-static void limiting_since(const struct page *page, double now_s)
+static void limiting_since(struct page *page, double now_s)
 {
 	page_family(page, "limiting_since_timestamp_seconds", "gauge",
 		    "When the service began to be limited; 0 while it is not.");
@@ -220,13 +165,12 @@ static void limiting_since(const struct page *page, double now_s)
 		double when =
 			since && since <= page->snap->now_ns ? now_s - (double)(page->snap->now_ns - since) / 1e9 : 0;
 
-		fprintf(page->out, "synhold_limiting_since_timestamp_seconds{shield=\"%s\",service=\"%s\"} %.1f\n",
-			page->shield, svc->policy.name, when);
+		page_service_real(page, "limiting_since_timestamp_seconds", svc, "", "%.1f", when);
 	}
 }
 
 /* Only services that have one: no window is no number. */
-static void windows(const struct page *page)
+static void windows(struct page *page)
 {
 	page_family(page, "window", "gauge",
 		    "Handshakes that may be in flight at once; absent while there is no window.");
@@ -240,39 +184,40 @@ static uint64_t listen_overflows(const struct snapshot_service *svc)
 	return svc->tally.listen_overflows;
 }
 
-static void window_changes(const struct page *page)
+static void window_changes(struct page *page)
 {
-	char more[96];
+	char more[EXPORT_SIGNALS][2][96];
 
+	for (unsigned int j = 0; j < EXPORT_SIGNALS; j++)
+		for (int up = 1; up >= 0; up--)
+			snprintf(more[j][up], sizeof(more[j][up]), ",direction=\"%s\",signal=\"%s\"",
+				 up ? "up" : "down", export_signal_name(j));
 	page_family(page, "window_changes_total", "counter",
 		    "Changes of the window by the controller, by the signal that led to them.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct synhold_tally *tally = &page->snap->service[i].tally;
 
 		for (unsigned int j = 0; j < EXPORT_SIGNALS; j++)
-			for (int up = 1; up >= 0; up--) {
-				snprintf(more, sizeof(more), ",direction=\"%s\",signal=\"%s\"", up ? "up" : "down",
-					 export_signal_name(j));
-				page_service(page, "window_changes_total", &page->snap->service[i], more,
+			for (int up = 1; up >= 0; up--)
+				page_service(page, "window_changes_total", &page->snap->service[i], more[j][up],
 					     up ? tally->window_up[j] : tally->window_down[j]);
-			}
 	}
 }
 
-static void histograms(const struct page *page)
+static void histograms(struct page *page)
 {
 	page_family(page, "hold_seconds", "histogram", "Time that released SYNs were held.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 
-		histogram(page, "hold_seconds", svc, svc->tally.wait, svc->tally.wait_sum_ns);
+		page_histogram(page, "hold_seconds", svc, svc->tally.wait, svc->tally.wait_sum_ns);
 	}
 	page_family(page, "first_byte_seconds", "histogram",
 		    "From the admission of a SYN to the server's first payload byte.");
 	for (unsigned int i = 0; i < page->snap->service_count; i++) {
 		const struct snapshot_service *svc = &page->snap->service[i];
 
-		histogram(page, "first_byte_seconds", svc, svc->delays.first_byte, svc->count.first_byte_sum_ns);
+		page_histogram(page, "first_byte_seconds", svc, svc->delays.first_byte, svc->count.first_byte_sum_ns);
 	}
 }
 
@@ -285,11 +230,11 @@ const char *export_signal_name(unsigned int signal)
 	return signal < EXPORT_SIGNALS ? names[signal] : "unknown";
 }
 
-int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
+int export_prometheus(const struct snapshot *snap, double now_s, enum export_format format, FILE *out)
 {
-	struct page page = {.out = out, .snap = snap};
+	struct page page;
 
-	page_escape(snap->instance, page.shield, sizeof(page.shield));
+	page_begin(&page, snap, format, out);
 	instance_families(&page);
 	map_families(&page);
 	per_word(&page, "syn_total",
@@ -320,5 +265,5 @@ int export_prometheus(const struct snapshot *snap, double now_s, FILE *out)
 	page_signals(&page);
 	window_changes(&page);
 	histograms(&page);
-	return ferror(out) ? -EIO : 0;
+	return page_end(&page);
 }

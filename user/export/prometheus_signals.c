@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the server and its host say of their load: queues, pressure, and the signals that the controller goes by. */
-#include <inttypes.h>
+#include <stdio.h>
 
 #include "export/prometheus_parts.h"
 #include "lib/signals.h"
 
 /* Absent while pressure has set none. */
-static void ceilings(const struct page *page)
+static void ceilings(struct page *page)
 {
 	page_family(page, "rate_ceiling", "gauge",
 		    "Handshakes per second that pressure lets start; absent while it has set no ceiling.");
@@ -16,16 +16,16 @@ static void ceilings(const struct page *page)
 				     snapshot_ceiling_pps(&page->snap->service[i]));
 }
 
-static void signal_sample(const struct page *page, const char *name, const struct snapshot_service *svc,
-			  const char *signal, double value)
+static void signal_sample(struct page *page, const char *name, const struct snapshot_service *svc, const char *signal,
+			  double value)
 {
-	char label[2 * SYNHOLD_NAME_LEN];
+	char label[2 * SYNHOLD_NAME_LEN], more[2 * SYNHOLD_NAME_LEN + 16];
 
-	fprintf(page->out, "synhold_%s{shield=\"%s\",service=\"%s\",signal=\"%s\"} %.9g\n", name, page->shield,
-		svc->policy.name, page_escape(signal, label, sizeof(label)), value);
+	snprintf(more, sizeof(more), ",signal=\"%s\"", page_escape(signal, label, sizeof(label)));
+	page_service_real(page, name, svc, more, "%.9g", value);
 }
 
-static void signal_values(const struct page *page)
+static void signal_values(struct page *page)
 {
 	for (int age = 0; age <= 1; age++) {
 		const char *name = age ? "signal_age_seconds" : "signal_value";
@@ -51,12 +51,11 @@ static void signal_values(const struct page *page)
 		const struct synhold_signal *signal = signals_find(&svc->signals, "settlements");
 
 		if (signal)
-			fprintf(page->out, "synhold_settlements_per_second{shield=\"%s\",service=\"%s\"} %.9g\n",
-				page->shield, svc->policy.name, signals_value(signal));
+			page_service_real(page, "settlements_per_second", svc, "", "%.9g", signals_value(signal));
 	}
 }
 
-static void pressures(const struct page *page)
+static void pressures(struct page *page)
 {
 	static const char *const resources[] = {"cpu", "memory", "io"};
 	char label[32];
@@ -70,7 +69,7 @@ static void pressures(const struct page *page)
 	}
 }
 
-static void accept_queues(const struct page *page)
+static void accept_queues(struct page *page)
 {
 	for (int limit = 0; limit <= 1; limit++) {
 		const char *name = limit ? "accept_queue_limit" : "accept_queue_length";
@@ -87,7 +86,7 @@ static void accept_queues(const struct page *page)
 	}
 }
 
-void page_signals(const struct page *page)
+void page_signals(struct page *page)
 {
 	accept_queues(page);
 	pressures(page);
