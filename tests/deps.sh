@@ -56,6 +56,10 @@ servers="
 	haproxy  haproxy  protected by the tests
 	nginx    nginx    protected by the tests
 "
+# for tests and lint, of the same kind
+monitors="
+	prometheus promtool alerts, dashboard and metrics
+"
 lint="
 	clang-format    formatting
 	clang-tidy      static analysis
@@ -81,8 +85,8 @@ fail()
 
 case "$*" in
 '') table=$build commands='' servers='' ;;
-test) table=$build$tests ;;
-lint) table=$build$tests$lint commands='' servers='' ;;
+test) table=$build$tests servers=$servers$monitors ;;
+lint) table=$build$tests$lint commands='' servers=$monitors ;;
 bench) table=$build$bench commands='' servers='' ;;
 *)
 	echo "$usage" >&2

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a reviewer should not have to look for. Each check says OK or what is wrong; the exit status is 0 only if all are.
 #
-#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract manual)
+#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract manual rules)
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 jobs=$(nproc)
-all=(format tidy cppcheck shell spdx includes text size contract manual)
+all=(format tidy cppcheck shell spdx includes text size contract manual rules)
 
 # Files that may be longer than 400 lines, each with its own end and the reason.
 size_limit=400
@@ -208,6 +208,25 @@ check_manual()
 		mandoc -Tlint "$page" 2>/dev/null | grep -vE 'referenced manual not found|trailing delimiter' && bad=1
 	done
 	echo "$count names"
+	return $bad
+}
+
+# The alerts do what they say, and the dashboard is what its table makes.
+check_rules()
+{
+	need promtool || return
+	need jq || return
+	local bad=0
+	promtool check rules deploy/prometheus/synhold.rules.yml || bad=1
+	promtool test rules deploy/prometheus/synhold.test.yml || bad=1
+	sed -n 's/^ *- alert: //p' deploy/prometheus/synhold.rules.yml | while read -r alert; do
+		grep -q "alertname: $alert\$" deploy/prometheus/synhold.test.yml || echo "no test has the alert $alert"
+	done | grep . && bad=1
+	deploy/grafana/generate.sh | diff - deploy/grafana/synhold.json || {
+		echo "deploy/grafana/synhold.json is not of its table: deploy/grafana/generate.sh >deploy/grafana/synhold.json"
+		bad=1
+	}
+	echo "$(grep -c 'alert:' deploy/prometheus/synhold.rules.yml) alerts"
 	return $bad
 }
 
