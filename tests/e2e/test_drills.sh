@@ -29,6 +29,22 @@ verdict_agrees() {
 	assert_eq "$STATUS" "$(jq -r 'if .verdict.passed then 0 else 1 end' <<<"$OBJECT")" "exit status ($(jq -c .verdict.reason <<<"$OBJECT"))"
 	assert_ge "$(jq '.verdict.judged | length' <<<"$OBJECT")" 6 "figures that were judged"
 	assert_match "$(head -c 200 /run/e2e/drill.svg)" '^<svg ' "the picture"
+	report_is_whole
+}
+
+# The page has curves, every figure of the table and what the shield said, and asks no network for anything.
+report_is_whole() {
+	local page=/run/e2e/drill.html rows
+	assert_eq "$(jq -r .html <<<"$OBJECT")" "$page" "where the report is"
+	assert_match "$(head -n 1 $page)" '^<!doctype html>' "the report"
+	assert_eq "$(tail -n 1 $page)" "</body></html>" "the end of the report"
+	assert_eq "$(sed 's|xmlns="http://www.w3.org/2000/svg"||' $page | grep -cE 'https?:|src=|url\(|@import|<script|<link' || true)" 0 "references"
+	assert_ge "$(grep -c '<polyline ' $page)" "$(jq '[.without, .with, .ramp | values] | length' <<<"$OBJECT")" "curves"
+	rows=$(sed -n '/<h2>Figures/,/<\/table>/p' $page | grep -c '^<tr><td')
+	assert_ge "$rows" 8 "figures"
+	if [ "$(jq .with <<<"$OBJECT")" != null ]; then
+		assert_ge "$(sed -n '/with the shield<\/h2>/,/<\/table>/p' $page | grep -c 'web: \|storm: \| ready')" 1 "what the shield said"
+	fi
 }
 
 # of RUN FILTER VALUE: a value of a run

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "drill/progress.h"
@@ -30,7 +32,7 @@ struct compare {
 	struct board *board[RUN_COUNT];
 	struct report report;
 	int log_fd;
-	char svg[256];
+	char svg[256], html[256];
 };
 
 int compare_fail(bool json, int code, const char *hint, const char *format, ...)
@@ -54,12 +56,52 @@ int compare_fail(bool json, int code, const char *hint, const char *format, ...)
 	return 1;
 }
 
+/* Beside the picture, unless it is said. */
+static void compare_html_name(struct compare *c)
+{
+	size_t length = strlen(c->svg);
+
+	if (length > 4 && !strcmp(c->svg + length - 4, ".svg"))
+		length -= 4;
+	if (c->params->html)
+		snprintf(c->html, sizeof(c->html), "%s", c->params->html);
+	else
+		snprintf(c->html, sizeof(c->html), "%.*s.html", (int)(length < 250 ? length : 250), c->svg);
+}
+
+/* Whether the file's directory can be written to: better known now than after a minute of storm. 0 or -1 with errno. */
+static int compare_writable(const char *path)
+{
+	char dir[256], *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir] = '\0';
+	return access(slash ? dir : ".", W_OK);
+}
+
+static off_t compare_log_end(const struct compare *c)
+{
+	struct stat st;
+
+	return fstat(c->log_fd, &st) ? 0 : st.st_size;
+}
+
+/* What turns CLOCK_MONOTONIC into the clock of the log. */
+static double compare_realtime_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)board_now_ns() / 1e9;
+}
+
 /* Clients and server need a descriptor for each connection, as they would in earnest. */
 static int compare_prepare(struct compare *c)
 {
 	const struct drill_params *p = c->params;
 	struct rlimit limit;
-	char dir[256], *slash;
 
 	if (geteuid())
 		return compare_fail(p->json, -EPERM, "run it as root", "private networks and the shield need root");
@@ -78,14 +120,13 @@ static int compare_prepare(struct compare *c)
 	snprintf(c->svg, sizeof(c->svg), "synhold-drill-%s.svg", p->name);
 	if (p->svg)
 		snprintf(c->svg, sizeof(c->svg), "%s", p->svg);
-	snprintf(dir, sizeof(dir), "%s", c->svg);
-	slash = strrchr(dir, '/');
-	if (slash)
-		slash[slash == dir] = '\0';
-	/* Better now than after a minute of storm. */
-	if (access(slash ? dir : ".", W_OK))
+	compare_html_name(c);
+	if (compare_writable(c->svg))
 		return compare_fail(p->json, -errno, "name a file elsewhere with --svg", "cannot write %s: %s", c->svg,
 				    strerror(errno));
+	if (compare_writable(c->html))
+		return compare_fail(p->json, -errno, "name a file elsewhere with --html", "cannot write %s: %s",
+				    c->html, strerror(errno));
 	return 0;
 }
 
@@ -129,7 +170,10 @@ static int compare_one(struct compare *c, enum drill_run which)
 	board->measure = !c->report.capacity[0];
 	memcpy(board->capacity, c->report.capacity, sizeof(board->capacity));
 	progress_say("%s: %s", report_name(which), c->drill->title);
+	out->log_from = compare_log_end(c);
 	ret = run_make(c->drill, board);
+	out->log_to = compare_log_end(c);
+	out->realtime_s = compare_realtime_s();
 	if (ret == -EINTR)
 		return compare_fail(p->json, -EINTR, NULL, "interrupted, nothing is left behind");
 	if (ret && board->inconclusive)
@@ -157,7 +201,7 @@ static void compare_judge(struct report *report)
 	report->passed = figures_judge(runs, RUN_COUNT, report->reason);
 }
 
-static int compare_print(const struct report *report, const char *svg)
+static int compare_print(const struct report *report, const char *svg, const char *html)
 {
 	bool unicode = !strcmp(nl_langinfo(CODESET), "UTF-8");
 	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
@@ -167,7 +211,7 @@ static int compare_print(const struct report *report, const char *svg)
 		return compare_fail(false, ret, NULL, "cannot print the table: %s", strerror(-ret));
 	report_shield(report, stdout);
 	report_plot(report, stdout, unicode, colour);
-	printf("picture: %s\n%s: %s\n", svg, report->passed ? "PASS" : "FAIL", report->reason);
+	printf("picture: %s\nreport: %s\n%s: %s\n", svg, html, report->passed ? "PASS" : "FAIL", report->reason);
 	for (int r = 0; r < RUN_COUNT; r++)
 		if (report->run[r].ran && report->run[r].board->shield_note[0])
 			printf("note: %s\n", report->run[r].board->shield_note);
@@ -184,15 +228,18 @@ static int compare_report(struct compare *c)
 	ret = report_svg(report, c->svg);
 	if (ret)
 		return compare_fail(p->json, ret, NULL, "cannot write %s: %s", c->svg, strerror(-ret));
+	ret = report_html(report, c->log_fd, c->html);
+	if (ret)
+		return compare_fail(p->json, ret, NULL, "cannot write %s: %s", c->html, strerror(-ret));
 	if (p->json) {
-		json_t *root = report_json(report, c->svg);
+		json_t *root = report_json(report, c->svg, c->html);
 
 		if (!root)
 			return compare_fail(true, -ENOMEM, NULL, "out of memory");
 		json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
 		putchar('\n');
 		json_decref(root);
-	} else if (compare_print(report, c->svg)) {
+	} else if (compare_print(report, c->svg, c->html)) {
 		return 1;
 	}
 	fflush(stdout);

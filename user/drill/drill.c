@@ -48,6 +48,7 @@ static const struct argp_option drill_options[] = {
 	OPTION("attach-at", OPT_ATTACH_AT, "DURATION", "attach the shield so long after the storm began"),
 	OPTION("only", OPT_ONLY, "without|with|ramp", "make one run only"),
 	OPTION("svg", OPT_SVG, "FILE", "write the picture there (synhold-drill-NAME.svg)"),
+	OPTION("html", OPT_HTML, "FILE", "write the report there (as --svg, with .html)"),
 	OPTION("log", OPT_LOG, "FILE", "write what the shield logs there"),
 	OPTION("json", OPT_JSON, NULL, "print one JSON object"),
 	OPTION("port", OPT_PORT, "N", "the protected port (8000)"),

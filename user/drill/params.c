@@ -141,6 +141,12 @@ static int parse_svg(const char *text, struct drill_params *p)
 	return *text ? 0 : -EINVAL;
 }
 
+static int parse_html(const char *text, struct drill_params *p)
+{
+	p->html = text;
+	return *text ? 0 : -EINVAL;
+}
+
 static int parse_log(const char *text, struct drill_params *p)
 {
 	p->log = text;
@@ -180,6 +186,7 @@ static const struct {
 	[OPT_ATTACH_AT] = {parse_attach_at, "a duration up to 1h, for example 30s"},
 	[OPT_ONLY] = {parse_only, "without, with or ramp"},
 	[OPT_SVG] = {parse_svg, "a file name"},
+	[OPT_HTML] = {parse_html, "a file name"},
 	[OPT_LOG] = {parse_log, "a file name"},
 	[OPT_JSON] = {parse_json, ""},
 	[OPT_PORT] = {parse_port, "a port from 1 to 65535"},
@@ -215,6 +222,7 @@ void params_merge(struct drill_params *p, const struct drill_params *given, unsi
 	PARAMS_TAKE(OPT_ATTACH_AT, attach_at_ns);
 	PARAMS_TAKE(OPT_ONLY, runs);
 	PARAMS_TAKE(OPT_SVG, svg);
+	PARAMS_TAKE(OPT_HTML, html);
 	PARAMS_TAKE(OPT_LOG, log);
 	PARAMS_TAKE(OPT_JSON, json);
 	PARAMS_TAKE(OPT_PORT, port);

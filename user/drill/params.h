@@ -34,9 +34,10 @@ struct drill_params {
 	uint16_t port;
 	unsigned int runs; /* bits of enum drill_run */
 	bool json;
-	const char *svg; /* NULL: the drill's own name */
-	const char *log; /* where the shield's own log goes; NULL: nowhere */
-	char **keys;     /* key=value for `synhold run`, NULL at the end */
+	const char *svg;  /* NULL: the drill's own name */
+	const char *html; /* NULL: beside the picture */
+	const char *log;  /* where the shield's own log goes; NULL: nowhere */
+	char **keys;      /* key=value for `synhold run`, NULL at the end */
 };
 
 enum params_option {
@@ -52,6 +53,7 @@ enum params_option {
 	OPT_ATTACH_AT,
 	OPT_ONLY,
 	OPT_SVG,
+	OPT_HTML,
 	OPT_LOG,
 	OPT_JSON,
 	OPT_PORT,
@@ -68,8 +70,8 @@ void params_merge(struct drill_params *params, const struct drill_params *given,
 /* Options that any drill has; others are refused where a drill does not name them. */
 #define PARAMS_COMMON                                                                                        \
 	(1u << OPT_CLIENTS | 1u << OPT_PATIENCE | 1u << OPT_RETRY | 1u << OPT_RTT | 1u << OPT_SECONDS |      \
-	 1u << OPT_COST | 1u << OPT_SEED | 1u << OPT_ONLY | 1u << OPT_SVG | 1u << OPT_LOG | 1u << OPT_JSON | \
-	 1u << OPT_PORT)
+	 1u << OPT_COST | 1u << OPT_SEED | 1u << OPT_ONLY | 1u << OPT_SVG | 1u << OPT_HTML | 1u << OPT_LOG | \
+	 1u << OPT_JSON | 1u << OPT_PORT)
 
 /* True when nothing that shapes the incident differs: only then does a drill claim that the incident happens. */
 bool params_same_incident(const struct drill_params *params, const struct drill_params *defaults);

@@ -70,6 +70,16 @@ static int report_row(const struct report *report, struct libscols_table *table,
 	return ret;
 }
 
+bool report_row_is_first(const struct report *report, enum drill_run run, int figure)
+{
+	const struct figure *row = &report->run[run].figures.figure[figure];
+	bool seen = !row->name;
+
+	for (unsigned int before = 0; before < run; before++)
+		seen |= report->run[before].ran && figures_find(&report->run[before].figures, row->key);
+	return !seen;
+}
+
 /* Every figure with a name, in the order of the first run that has it. */
 int report_table(const struct report *report, FILE *out)
 {
@@ -83,15 +93,9 @@ int report_table(const struct report *report, FILE *out)
 	for (int r = 0; !ret && r < RUN_COUNT; r++) {
 		const struct figures *figures = &report->run[r].figures;
 
-		for (int i = 0; !ret && report->run[r].ran && i < figures->count; i++) {
-			bool seen = !figures->figure[i].name;
-
-			for (int before = 0; before < r; before++)
-				seen |= report->run[before].ran &&
-					figures_find(&report->run[before].figures, figures->figure[i].key);
-			if (!seen)
+		for (int i = 0; !ret && report->run[r].ran && i < figures->count; i++)
+			if (report_row_is_first(report, r, i))
 				ret = report_row(report, table, &figures->figure[i]);
-		}
 	}
 	if (!ret)
 		ret = scols_print_table(table);

@@ -5,12 +5,15 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "drill/events.h"
 #include "drill/kit.h"
 
 struct report_run {
 	bool ran;
 	const struct board *board;
 	struct figures figures;
+	off_t log_from, log_to; /* its part of the shields' log */
+	double realtime_s;      /* CLOCK_REALTIME minus CLOCK_MONOTONIC as it ended */
 };
 
 /* Everything a report needs, in the order of enum drill_run. */
@@ -41,10 +44,25 @@ void report_shield(const struct report *report, FILE *out);
 /* Served clients over time as a picture of characters; plain ASCII unless `unicode`. */
 void report_plot(const struct report *report, FILE *out, bool unicode, bool colour);
 
+/* Whether a figure of a run has a row of the table that no run before it has. */
+bool report_row_is_first(const struct report *report, enum drill_run run, int figure);
+
+/* Text for HTML and SVG. */
+void report_escape(const char *text, FILE *out);
+
+/* The curves; with `events` (of each run, or NULL) a tick for each of them that says what it was. */
+void report_svg_draw(const struct report *report, const struct events events[RUN_COUNT], FILE *out);
+
 /* All curves as a self-contained SVG file. Returns 0 or -errno; no file is left behind on failure. */
 int report_svg(const struct report *report, const char *path);
 
+/*
+ * Curves, figures and what the shields said (their log) as one self-contained HTML file. Returns 0 or -errno; no file
+ * is left behind on failure.
+ */
+int report_html(const struct report *report, int log_fd, const char *path);
+
 /* Everything as one object, a new reference; NULL when out of memory. */
-json_t *report_json(const struct report *report, const char *svg);
+json_t *report_json(const struct report *report, const char *svg, const char *html);
 
 #endif

@@ -37,6 +37,7 @@ static pid_t shield_exec(const struct shield *shield, char *const args[], int ou
 		_exit(126);
 	world_roam(shield->world);
 	unsetenv("SYNHOLD_INSTANCE");
+	unsetenv("JOURNAL_STREAM"); /* its log is a file here, whose lines need their times */
 	execv("/proc/self/exe", args);
 	_exit(127);
 }

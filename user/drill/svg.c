@@ -39,6 +39,7 @@ static const char *const svg_class[RUN_COUNT] = {[RUN_WITHOUT] = "without", [RUN
 struct svg {
 	FILE *out;
 	const struct report *report;
+	const struct events *events; /* of each run; NULL: none are shown */
 	double span_s;
 	/* the panel that is drawn */
 	double top, bottom, y_max;
@@ -152,6 +153,26 @@ static void svg_marks(const struct svg *svg, const struct report_run *run, const
 	}
 }
 
+/* Each line of the log is a tick under the curves, with its words for those who point at it. */
+static void svg_events(const struct svg *svg, enum drill_run which)
+{
+	const struct events *events = svg->events ? &svg->events[which] : NULL;
+
+	for (size_t i = 0; events && i < events->count; i++) {
+		const struct event *event = &events->event[i];
+		double x = svg_x(svg, event->t), y = svg->bottom - 1 - 9 * (double)which;
+
+		if (event->t < 0 || event->t > svg->span_s)
+			continue;
+		fprintf(svg->out,
+			"<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%.1f\" y2=\"%.1f\" stroke-width=\"3\" class=\"%s\">"
+			"<title>%.2f s: ",
+			x, x, y, y - 8, svg_class[which], event->t);
+		report_escape(event->text, svg->out);
+		fputs("</title></line>\n", svg->out);
+	}
+}
+
 static void svg_label(const struct svg *svg, enum drill_run which, double y)
 {
 	const struct report_run *run = &svg->report->run[which];
@@ -251,6 +272,7 @@ static void svg_served(struct svg *svg)
 		svg_curve(svg, &curve, svg_class[r]);
 		svg_for_ever(svg, &report->run[r], &curve, svg_class[r]);
 		svg_marks(svg, &report->run[r], svg_class[r]);
+		svg_events(svg, r);
 	}
 	svg_labels(svg);
 }
@@ -310,17 +332,23 @@ static void svg_draw(struct svg *svg)
 	fputs("</svg>\n", svg->out);
 }
 
+void report_svg_draw(const struct report *report, const struct events events[RUN_COUNT], FILE *out)
+{
+	struct svg svg = {.out = out, .report = report, .events = events, .span_s = report_span_s(report)};
+
+	svg_draw(&svg);
+}
+
 int report_svg(const struct report *report, const char *path)
 {
-	struct svg svg = {.report = report, .span_s = report_span_s(report)};
+	FILE *out = fopen(path, "we");
 	int ret;
 
-	svg.out = fopen(path, "we");
-	if (!svg.out)
+	if (!out)
 		return -errno;
-	svg_draw(&svg);
-	ret = ferror(svg.out) ? -EIO : 0;
-	if (fclose(svg.out) && !ret)
+	report_svg_draw(report, NULL, out);
+	ret = ferror(out) ? -EIO : 0;
+	if (fclose(out) && !ret)
 		ret = -errno;
 	if (ret)
 		unlink(path);
