@@ -36,14 +36,14 @@ verdict_agrees() {
 report_is_whole() {
 	local page=/run/e2e/drill.html rows
 	assert_eq "$(jq -r .html <<<"$OBJECT")" "$page" "where the report is"
-	assert_match "$(head -n 1 $page)" '^<!doctype html>' "the report"
-	assert_eq "$(tail -n 1 $page)" "</body></html>" "the end of the report"
-	assert_eq "$(sed 's|xmlns="http://www.w3.org/2000/svg"||' $page | grep -cE 'https?:|src=|url\(|@import|<script|<link' || true)" 0 "references"
-	assert_ge "$(grep -c '<polyline ' $page)" "$(jq '[.without, .with, .ramp | values] | length' <<<"$OBJECT")" "curves"
-	rows=$(sed -n '/<h2>Figures/,/<\/table>/p' $page | grep -c '^<tr><td')
+	assert_match "$(head -n 1 "$page")" '^<!doctype html>' "the report"
+	assert_eq "$(tail -n 1 "$page")" "</body></html>" "the end of the report"
+	assert_eq "$(sed 's|xmlns="http://www.w3.org/2000/svg"||' "$page" | grep -cE 'https?:|src=|url\(|@import|<script|<link' || true)" 0 "references"
+	assert_ge "$(grep -c '<polyline ' "$page")" "$(jq '[.without, .with, .ramp | values] | length' <<<"$OBJECT")" "curves"
+	rows=$(sed -n '/<h2>Figures/,/<\/table>/p' "$page" | grep -c '^<tr><td')
 	assert_ge "$rows" 8 "figures"
 	if [ "$(jq .with <<<"$OBJECT")" != null ]; then
-		assert_ge "$(sed -n '/with the shield<\/h2>/,/<\/table>/p' $page | grep -c 'web: \|storm: \| ready')" 1 "what the shield said"
+		assert_ge "$(sed -n '/with the shield<\/h2>/,/<\/table>/p' "$page" | grep -c 'web: \|storm: \| ready')" 1 "what the shield said"
 	fi
 }
 
