@@ -44,6 +44,8 @@ test_dashboard_and_alerts() {
 		"rules that cannot be evaluated"
 	assert_eq "$(in_srv curl -s "$API/targets" | jq -r '.data.activeTargets[0].lastError')" "" "what the scrape found wrong"
 
+	assert_eq "$(ask 'max_over_time(synhold_pressure_ratio[1m]) > 1' | jq -c '.data.result')" "[]" "shares of more than all"
+
 	finish herd 30
 	wait_until '[ "$(alert SynholdLimiting)" = inactive ]' 20 "SynholdLimiting to clear"
 	assert_eq "$(alert SynholdDaemonDown)" inactive "SynholdDaemonDown while it runs"

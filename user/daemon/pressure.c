@@ -84,6 +84,8 @@ static void read_place(struct psi *psi, const char *format, const char *base, ui
 		}
 		psi->share[i] =
 			psi->known && elapsed_ns ? (double)(total - psi->total_us[i]) * 1000 / (double)elapsed_ns : -1;
+		if (psi->share[i] > 1) /* the kernel adds up what is older than our last look */
+			psi->share[i] = 1;
 		psi->total_us[i] = total;
 	}
 	psi->known = 1;
