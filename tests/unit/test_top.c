@@ -151,6 +151,17 @@ static void what_stands_on_the_screen(void **state)
 	assert_true(on_screen("1234"));
 	assert_true(on_screen("svc-1   open"));
 	assert_true(on_screen("q quit"));
+	assert_false(on_screen("OVER THEIR OWN LIMIT"));
+	services[0].offender_count = 1;
+	memcpy(services[0].offender[0].addr, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x07", 16);
+	services[0].offender[0].prefixlen = 128;
+	services[0].offender[0].refused = 4321;
+	services[0].offender[0].last_ns = snap.now_ns;
+	assert_int_equal(top_look(&top, &snap), 0);
+	draw(&top, 80, 24);
+	assert_true(on_screen("OVER THEIR OWN LIMIT"));
+	assert_true(on_screen("10.0.0.7"));
+	assert_true(on_screen("4321"));
 	snap.daemon_alive = 0;
 	snap.bypass_until_ns = SYNHOLD_FOREVER;
 	assert_int_equal(top_look(&top, &snap), 0);

@@ -8,10 +8,12 @@
 
 #include <stdint.h>
 
+#include "lib/offenders.h"
 #include "lib/snapshot.h"
 
 #define TOP_HISTORY 256 /* looks that a curve remembers */
 #define TOP_SOURCES 8
+#define TOP_OFFENDERS 4
 
 enum top_curve { TOP_SYN, TOP_HELD, TOP_WINDOW, TOP_DELAY, TOP_CURVES };
 
@@ -30,6 +32,8 @@ struct top_row {
 	const char *limit;                     /* the reason of most excess since; NULL: none */
 	double curve[TOP_CURVES][TOP_HISTORY]; /* a ring; < 0: not known */
 	unsigned int next, filled;
+	struct offender offender[TOP_OFFENDERS]; /* those refused most */
+	unsigned int offenders;
 	struct synhold_counters count; /* at the last look */
 	struct synhold_delays delays;
 };

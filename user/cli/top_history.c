@@ -76,6 +76,8 @@ static void look_at(struct top_row *row, const struct snapshot_service *svc, dou
 		rate(svc->count.outcome[SYNHOLD_OUTCOME_SETTLED], row->count.outcome[SYNHOLD_OUTCOME_SETTLED], seconds);
 	row->first_byte_s = seconds > 0 ? delay(&svc->delays, &row->delays) : -1;
 	row->limit = seconds > 0 ? limit(&svc->count, &row->count) : NULL;
+	row->offenders = svc->offender_count < TOP_OFFENDERS ? (unsigned int)svc->offender_count : TOP_OFFENDERS;
+	memcpy(row->offender, svc->offender, row->offenders * sizeof(row->offender[0]));
 	row->count = svc->count;
 	row->delays = svc->delays;
 	add_point(row);

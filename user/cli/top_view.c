@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/top.h"
+#include "lib/units.h"
 
 #define CURVE_LABEL 24 /* columns before a curve */
 #define CURVES_FROM 14 /* lines a screen must have for curves */
@@ -204,6 +205,26 @@ static unsigned int draw_selected(const struct top *top, struct top_screen *s, u
 	return line + TOP_CURVES;
 }
 
+/* Sources that were refused because of themselves. Returns the lines used. */
+static unsigned int draw_offenders(const struct top *top, struct top_screen *s, unsigned int line, unsigned int most)
+{
+	const struct top_row *row = top->selected < top->rows ? &top->row[top->selected] : NULL;
+	unsigned int i;
+
+	if (!row || !row->offenders || most < 2)
+		return 0;
+	print(s, line, 0, TOP_HEAD, "%-44s%8s%9s", "OVER THEIR OWN LIMIT", "REFUSED", "LAST");
+	for (i = 0; i < row->offenders && i + 1 < most; i++) {
+		const struct offender *o = &row->offender[i];
+		char name[64];
+
+		print(s, line + 1 + i, 0, TOP_BAD, "%-44s%8" PRIu64 "%8.1fs",
+		      units_format_cidr(name, sizeof(name), o->addr, o->prefixlen), o->refused,
+		      top->now_ns > o->last_ns ? (double)(top->now_ns - o->last_ns) / 1e9 : 0);
+	}
+	return i + 1;
+}
+
 static void draw_sources(const struct top *top, struct top_screen *s, unsigned int line, unsigned int most)
 {
 	if (!top->sources || most < 2)
@@ -253,6 +274,8 @@ void top_draw(const struct top *top, struct top_screen *s)
 		line += rows + 2;
 		if (below)
 			line = draw_selected(top, s, line) + 1;
+		if (line < last - 1)
+			line += draw_offenders(top, s, line, last - 1 - line);
 		if (line < last - 1)
 			draw_sources(top, s, line, last - 1 - line);
 	}
