@@ -24,7 +24,7 @@ say = $(if $(V),,@echo '  $(1)' $@)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-LIBS_PKG := libbpf libelf zlib libevent_core inih jansson smartcols ncursesw libmnl libmicrohttpd
+LIBS_PKG := libbpf libelf zlib libevent_core inih jansson smartcols ncursesw libmnl libmicrohttpd libseccomp libcap-ng
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) -D_GNU_SOURCE -DSYNHOLD_VERSION='"$(VERSION)"' -Iinclude -Iuser -I. -I$(BUILD)/gen \
 	$(shell $(PKG_CONFIG) --cflags $(LIBS_PKG) 2>/dev/null) -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(SANITIZE)

@@ -29,6 +29,8 @@ build="
 	libncurses-dev  top
 	libmnl-dev      socket diagnostics
 	libmicrohttpd-dev  metrics over HTTP
+	libseccomp-dev  system calls the daemon keeps
+	libcap-ng-dev   capabilities it keeps
 	iproute2        ip, tc and ss: private networks of the drill and of the tests
 "
 tests="

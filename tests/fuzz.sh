@@ -47,7 +47,7 @@ if ! make_core "$BUILD/libcore.a" >"$BUILD/build.log" 2>&1; then
 	exit 1
 fi
 mapfile -t flags < <(make_core -s compile-flags)
-read -r -a libs < <(pkg-config --libs libbpf libelf zlib libevent_core inih jansson smartcols ncursesw libmnl libmicrohttpd)
+read -r -a libs < <(pkg-config --libs libbpf libelf zlib libevent_core inih jansson smartcols ncursesw libmnl libmicrohttpd libseccomp libcap-ng)
 
 fuzz_one() # SOURCE NAME
 {

@@ -95,6 +95,8 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 		{"chain", 0, CLI_FLAG, &args->chain},
 		{is_run ? "detach-on-exit" : NULL, 0, CLI_FLAG, &args->detach_on_exit},
 		{"cpus", 0, CLI_TEXT, &args->cpus},
+		{"no-sandbox", 0, CLI_FLAG, &args->no_sandbox},
+		{"group", 0, CLI_TEXT, &args->group},
 		{0},
 	};
 	struct cli_words words;

@@ -8,7 +8,7 @@ const struct cli_command cli_commands[] = {
 	{"check", "[IFACE]", "what stands in the way here, and what to do about it; exit 3: only warnings", cli_check,
 	 0},
 	{"run",
-	 "[IFACE...] [--port SPEC]... [KEY=VALUE]... [-c FILE] [--metrics ADDR:PORT] [--mode auto|native|generic] [--cpus LIST] [--chain] [--detach-on-exit]",
+	 "[IFACE...] [--port SPEC]... [KEY=VALUE]... [-c FILE] [--metrics ADDR:PORT] [--mode auto|native|generic] [--cpus LIST] [--chain] [--group NAME] [--detach-on-exit] [--no-sandbox]",
 	 "attach, control, hold and export, in the foreground", cli_run, 0},
 	{"attach",
 	 "IFACE... [--port SPEC]... [KEY=VALUE]... [-c FILE] [--mode auto|native|generic] [--chain] [--confirm DURATION]",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -115,6 +116,19 @@ static void tell(const struct running *run)
 	notice_listeners(model, notice_log);
 }
 
+/* Who may ask the daemon, beside root: the group named, or else `synhold` where there is one. */
+static int find_group(const char *name, unsigned int *group, struct error *err)
+{
+	const struct group *entry = getgrnam(name ? name : "synhold");
+
+	if (name && !entry) {
+		error_set(err, -EINVAL, "--group '%s' is no group here", name);
+		return error_hint(err, -EINVAL, "accepted: the name of a group; getent group lists them");
+	}
+	*group = entry ? entry->gr_gid : 0;
+	return 0;
+}
+
 int cli_run(struct cli *cli, int argc, char **argv)
 {
 	static struct running run;
@@ -127,7 +141,8 @@ int cli_run(struct cli *cli, int argc, char **argv)
 
 	run.claim = run.http.fd = run.http.life = -1;
 	if (attach_args_parse(cli, argc, argv, 1, &run.args, &err) ||
-	    (run.args.metrics && export_http_check(run.args.metrics, &err)))
+	    (run.args.metrics && export_http_check(run.args.metrics, &err)) ||
+	    find_group(run.args.group, &options.group, &err))
 		return cli_fail(cli, &err);
 	if (instance_init(&run.inst, cli->instance, &err) ||
 	    apply_check(&run.args, cli->instance, 1, &run.apply, &err)) {
@@ -144,6 +159,7 @@ int cli_run(struct cli *cli, int argc, char **argv)
 		options.config_path = run.args.config;
 		options.detach_on_exit = run.args.detach_on_exit;
 		options.mode = run.args.mode;
+		options.no_sandbox = run.args.no_sandbox;
 		ret = daemon_run(&options, &err);
 		if (ret)
 			ret = cli_failed(cli, &err);

@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The control socket: one line of JSON in, one out, and the connection is closed. It only answers questions: what
- * changes policy goes through the maps.
- */
+/* What the daemon answers on its control socket. Only questions: what changes policy goes through the maps. */
 #include <errno.h>
-#include <event2/buffer.h>
-#include <event2/bufferevent.h>
-#include <event2/listener.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <synhold/addr.h>
@@ -20,9 +11,6 @@
 #include "daemon/state.h"
 #include "lib/units.h"
 
-#define CLIENTS_MAX 64
-#define REQUEST_MAX 4096
-#define CLIENT_TIMEOUT_S 5
 #define SOURCES_MAX 1000
 
 struct held_list {
@@ -113,12 +101,13 @@ static json_t *answer_explain(struct service *svc)
 			 e.last_ns ? (double)(instance_now_ns() - e.last_ns) / 1e9 : -1.0);
 }
 
-static json_t *answer(struct daemon *d, const char *line)
+char *answer_line(struct daemon *d, const char *line)
 {
 	json_t *request = json_loads(line, 0, NULL), *reply = NULL;
 	const char *ask = json_string_value(json_object_get(request, "ask"));
 	const char *name = json_string_value(json_object_get(request, "service"));
 	struct service *svc = NULL;
+	char *text;
 
 	for (unsigned int i = 0; name && i < SYNHOLD_SERVICES && !svc; i++)
 		if (d->service[i].active && !strcmp(d->service[i].policy.name, name))
@@ -130,98 +119,9 @@ static json_t *answer(struct daemon *d, const char *line)
 	else if (ask && svc && !strcmp(ask, "explain"))
 		reply = answer_explain(svc);
 	json_decref(request);
-	return reply ? reply : json_pack("{s:s}", "error", "not understood");
-}
-
-static void close_client(struct bufferevent *bev, void *ctx)
-{
-	struct daemon *d = ctx;
-
-	d->clients--;
-	bufferevent_free(bev);
-}
-
-static void on_written(struct bufferevent *bev, void *ctx)
-{
-	close_client(bev, ctx);
-}
-
-static void on_event(struct bufferevent *bev, short what, void *ctx)
-{
-	(void)what;
-	close_client(bev, ctx);
-}
-
-static void on_read(struct bufferevent *bev, void *ctx)
-{
-	struct evbuffer *in = bufferevent_get_input(bev);
-	char *line = evbuffer_readln(in, NULL, EVBUFFER_EOL_LF), *text;
-	json_t *reply;
-
-	if (!line) {
-		if (evbuffer_get_length(in) > REQUEST_MAX)
-			close_client(bev, ctx);
-		return;
-	}
-	reply = answer(ctx, line);
+	if (!reply)
+		reply = json_pack("{s:s}", "error", "not understood");
 	text = json_dumps(reply, JSON_COMPACT);
-	bufferevent_disable(bev, EV_READ);
-	bufferevent_setcb(bev, NULL, on_written, on_event, ctx);
-	if (text)
-		evbuffer_add_printf(bufferevent_get_output(bev), "%s\n", text);
-	free(text);
-	free(line);
 	json_decref(reply);
-}
-
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *addr, int length, void *ctx)
-{
-	const struct timeval limit = {.tv_sec = CLIENT_TIMEOUT_S};
-	struct bufferevent *bev;
-	struct daemon *d = ctx;
-
-	(void)addr;
-	(void)length;
-	if (d->clients >= CLIENTS_MAX) {
-		close(fd);
-		return;
-	}
-	bev = bufferevent_socket_new(evconnlistener_get_base(listener), fd, BEV_OPT_CLOSE_ON_FREE);
-	if (!bev) {
-		close(fd);
-		return;
-	}
-	d->clients++;
-	bufferevent_setwatermark(bev, EV_READ, 0, 2 * REQUEST_MAX);
-	bufferevent_set_timeouts(bev, &limit, &limit);
-	bufferevent_setcb(bev, on_read, NULL, on_event, d);
-	bufferevent_enable(bev, EV_READ | EV_WRITE);
-}
-
-int answer_init(struct daemon *d, struct error *err)
-{
-	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	mode_t before;
-
-	if (snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", d->inst->run_dir) >=
-	    (int)sizeof(addr.sun_path))
-		return error_set(err, -ENAMETOOLONG, "%s/control.sock: the path is too long", d->inst->run_dir);
-	unlink(addr.sun_path);
-	before = umask(0117);
-	d->listener = evconnlistener_new_bind(d->base, on_accept, d, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC, 64,
-					      (struct sockaddr *)&addr, sizeof(addr));
-	umask(before);
-	return d->listener ? 0 : error_set(err, -errno, "%s: %s", addr.sun_path, strerror(errno));
-}
-
-void answer_free(struct daemon *d)
-{
-	char path[192];
-
-	if (!d->listener)
-		return;
-	evconnlistener_free(d->listener);
-	d->listener = NULL;
-	snprintf(path, sizeof(path), "%s/control.sock", d->inst->run_dir);
-	unlink(path);
+	return text;
 }

@@ -63,6 +63,7 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx)
 	(void)fd;
 	(void)what;
 	tick_run(d);
+	confine_report();
 	if (d->watchdog && d->ticks % WATCHDOG_TICKS == 0)
 		notify("WATCHDOG=1");
 }
@@ -124,13 +125,13 @@ static int start(struct daemon *d, struct error *err)
 	if (!ret)
 		ret = links_init(d, err);
 	if (!ret)
-		ret = answer_init(d, err);
+		ret = clients_init(d, err);
 	return ret;
 }
 
 static void stop(struct daemon *d)
 {
-	answer_free(d);
+	clients_free(d);
 	pressure_free(d);
 	links_free(d);
 	lists_view_end(&d->prefer);
@@ -173,6 +174,7 @@ int daemon_run(const struct daemon_options *options, struct error *err)
 		self->pid = (uint32_t)getpid();
 		self->started_ns = instance_now_ns();
 		self->hold_ready = (uint32_t)deploy_hold_supported();
+		confine(d);
 		tick_run(d);
 		log_line(LOG_LEVEL_INFO, "instance '%s' ready", d->inst->name);
 		notify("READY=1");

@@ -12,8 +12,8 @@
 #include "lib/deploy.h"
 #include "lib/lists.h"
 
+struct clients;
 struct ring_buffer;
-struct evconnlistener;
 
 #define LISTENERS_KNOWN 16 /* whose sockets are told apart, of a service */
 
@@ -62,8 +62,7 @@ struct daemon {
 	struct event_base *base;
 	struct ring_buffer *held, *wake;
 	struct event *held_event, *held_timer, *wake_event, *tick_timer, *release_timer, *signals[3];
-	struct evconnlistener *listener;
-	unsigned int clients;
+	struct clients *clients;
 	struct holdq_memory *memory;
 	uint64_t generation;
 	uint32_t bank;
@@ -150,9 +149,16 @@ void links_look(struct daemon *d);
 /* adopt.c: what an earlier daemon left */
 void adopt_state(struct daemon *d);
 
-/* answer.c: the control socket */
-int answer_init(struct daemon *d, struct error *err);
-void answer_free(struct daemon *d);
+/* clients.c: the control socket */
+int clients_init(struct daemon *d, struct error *err);
+void clients_free(struct daemon *d);
+
+/* answer.c: one line of JSON for another. malloc'd; NULL when out of memory. */
+char *answer_line(struct daemon *d, const char *line);
+
+/* confine.c: gives up what is not needed any more, and tells of what is missed after that. */
+void confine(const struct daemon *d);
+void confine_report(void);
 
 /* service.c */
 int service_start_queue(struct service *svc);

@@ -19,6 +19,7 @@
 
 #include "export/export.h"
 #include "export/http_impl.h"
+#include "lib/sandbox.h"
 
 #define CACHE_NS 200000000ULL /* five looks a second at most */
 #define RESTART_DELAY_MS 1000
@@ -243,6 +244,8 @@ void http_reader(const char *instance, int listening, int life)
 	for (int sig = 1; sig < 32; sig++) /* the shield decides when we end, by closing `life` */
 		signal(sig, sig == SIGINT || sig == SIGHUP || sig == SIGPIPE ? SIG_IGN : SIG_DFL);
 	be_expendable();
+	if (sandbox_drop(SANDBOX_READER))
+		_exit(1);
 	while (alive(life, 0)) {
 		pid = start_server(listening, &fd);
 		if (pid > 0) {

@@ -15,10 +15,12 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "export/export.h"
 #include "export/http_impl.h"
+#include "lib/sandbox.h"
 
 #define OPENMETRICS_TYPE "application/openmetrics-text; version=1.0.0; charset=utf-8"
 #define NOBODY 65534
@@ -134,12 +136,14 @@ static void drop_privileges(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		_exit(1);
-	for (int cap = 0; cap <= CAP_LAST_CAP; cap++) /* -EINVAL: this kernel does not have it */
-		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) && errno != EINVAL)
+	/* -EINVAL: this kernel does not have it; -EPERM: a container without CAP_SETPCAP, and nothing is executed here
+	 */
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
+		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) && errno != EINVAL && errno != EPERM)
 			_exit(1);
 	if (chdir("/") || setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
 		_exit(1);
-	if (!setuid(0) || prctl(PR_SET_DUMPABLE, 0))
+	if (!setuid(0) || sandbox_drop(SANDBOX_HTTP) || prctl(PR_SET_DUMPABLE, 0))
 		_exit(1);
 	setrlimit(RLIMIT_NOFILE, &files);
 	setrlimit(RLIMIT_CORE, &none);
@@ -151,7 +155,7 @@ void http_server(int listening, int reader)
 	struct timeval limit = {.tv_sec = 10};
 	struct MHD_Daemon *daemon;
 	struct pollfd p;
-	int null;
+	int null, ret;
 
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; fd <= 2; fd++) /* the log is not theirs to write to */
@@ -163,6 +167,7 @@ void http_server(int listening, int reader)
 	reader = 4;
 	setsockopt(reader, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	prctl(PR_SET_NAME, "synhold-http");
+	tzset(); /* the date of an answer: what it reads, it reads now */
 	drop_privileges();
 	daemon = MHD_start_daemon(MHD_USE_POLL | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle, &reader,
 				  MHD_OPTION_LISTEN_SOCKET, 3, MHD_OPTION_CONNECTION_LIMIT,
@@ -171,6 +176,10 @@ void http_server(int listening, int reader)
 				  (unsigned int)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				  (size_t)MEMORY_PER_CONNECTION, MHD_OPTION_END);
 	if (!daemon)
+		_exit(1);
+	/* after its thread has started, which the filter binds as well */
+	ret = sandbox_filter(SANDBOX_HTTP);
+	if (ret && ret != -ENOSYS)
 		_exit(1);
 	p = (struct pollfd){.fd = reader, .events = POLLRDHUP};
 	while (poll(&p, 1, -1) < 0 && errno == EINTR) /* the other end is gone: so are we */

@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Least privilege: what the processes may still do, and that they can do all of their work with it.
+. "$(dirname "$0")/lib.sh"
+
+# bits NUMBER...: a mask of capabilities as /proc has it
+bits() {
+	local mask=0 number
+	for number in "$@"; do
+		mask=$((mask | 1 << number))
+	done
+	printf '%016x' "$mask"
+}
+
+proc_field() { # PID NAME
+	sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"
+}
+
+# IPC_LOCK, where RLIMIT_MEMLOCK could not be lifted
+lock_bit() { # PID
+	grep -q '^Max locked memory  *unlimited  *unlimited' "/proc/$1/limits" || echo 14
+}
+
+# DAC_READ_SEARCH, NET_ADMIN, SYS_PTRACE, SYS_ADMIN and BPF of linux/capability.h
+DAEMON_CAPS="2 12 19 21 39"
+# SETGID, SETUID, SETPCAP, NET_ADMIN, SYS_ADMIN, BPF
+READER_CAPS="6 7 8 12 21 39"
+
+nothing_refused() {
+	! grep -E 'sandbox refused|cannot be (dropped|filtered)' "$LOGS"/shield*.log || fail "see above"
+}
+
+test_status_of_the_processes() {
+	local pid caps reader http
+	net_up
+	SHIELD_ARGS="--metrics 127.0.0.1:9477" shield
+	pid=${PROCESS[shield]}
+	# shellcheck disable=SC2046 # nothing, or one word
+	caps=$(bits $DAEMON_CAPS $(lock_bit "$pid"))
+	assert_eq "$(proc_field "$pid" CapEff)" "$caps" "CapEff of the daemon"
+	assert_eq "$(proc_field "$pid" CapPrm)" "$caps" "CapPrm of the daemon"
+	assert_eq "$(proc_field "$pid" CapBnd)" "$(bits)" "CapBnd of the daemon"
+	assert_eq "$(proc_field "$pid" NoNewPrivs)" 1 "NoNewPrivs of the daemon"
+	assert_eq "$(proc_field "$pid" Seccomp)" 2 "Seccomp of the daemon"
+	assert_ge "$(proc_field "$pid" VmLck | cut -d ' ' -f 1)" 1000 "locked KiB of the daemon"
+	wait_until 'in_srv curl -sf http://127.0.0.1:9477/metrics' 5
+	reader=$(pgrep -x synhold-metrics -P "$pid")
+	assert_eq "$(proc_field "$reader" CapPrm)" "$(bits $READER_CAPS)" "CapPrm of the reader"
+	assert_eq "$(proc_field "$reader" NoNewPrivs)" 1 "NoNewPrivs of the reader"
+	http=$(pgrep -P "$reader")
+	assert_eq "$(proc_field "$http" CapPrm)" "$(bits)" "CapPrm of the HTTP process"
+	assert_eq "$(proc_field "$http" CapBnd)" "$(bits)" "CapBnd of the HTTP process"
+	assert_eq "$(proc_field "$http" Uid | cut -f 1)" 65534 "user of the HTTP process"
+	assert_eq "$(proc_field "$http" Seccomp)" 2 "Seccomp of the HTTP process"
+	assert_eq "$(proc_field "$http" NoNewPrivs)" 1 "NoNewPrivs of the HTTP process"
+	# it comes back, from a reader that has given its own away
+	kill -KILL "$http"
+	wait_until 'in_srv curl -sf http://127.0.0.1:9477/metrics | grep -q ^synhold_' 5 "metrics after the HTTP process was killed"
+	nothing_refused
+}
+
+test_no_sandbox() {
+	net_up
+	SHIELD_ARGS="--no-sandbox" shield
+	assert_eq "$(proc_field "${PROCESS[shield]}" Seccomp)" 0 "Seccomp"
+	assert_eq "$(proc_field "${PROCESS[shield]}" CapEff)" "$(proc_field self CapEff)" "CapEff, which is all that was given"
+	assert_match "$(output shield)" "--no-sandbox" "the log"
+}
+
+test_limited_memory() { # without CAP_IPC_LOCK and CAP_SYS_RESOURCE: a line, and it runs
+	net_up
+	start shield srv prlimit --memlock=65536:65536 setpriv --bounding-set -ipc_lock,-sys_resource \
+		--inh-caps -ipc_lock,-sys_resource "$SYNHOLD" run s0 --port "web=$PORT"
+	wait_until "grep -q ' ready' $LOGS/shield.log || ! running shield" 20
+	running shield || fail "the daemon ended: $(output shield)"
+	assert_match "$(output shield)" "warning.*memory is .*RLIMIT_MEMLOCK is 64 KiB" "the log"
+	server
+	expect_line "$(storm clients=20 patience=3000)" served=20
+}
+
+# All that it does once it runs: hold, release, reload, lists, other processes' changes, an interface of another's.
+test_everything_still_works() {
+	local out
+	net_up
+	mkdir -p /run/e2e/conf
+	printf '[synhold]\nallow = 10.10.1.7\nprefer = 10.10.2.0/24 3\n[service web]\nport = %s\nwindow = 4\n' "$PORT" \
+		>/run/e2e/conf/a.conf
+	chown 65534 /run/e2e/conf/a.conf
+	chmod 0600 /run/e2e/conf/a.conf
+	server delay_us=4000
+	daemon shield s0 -c /run/e2e/conf/a.conf --metrics 127.0.0.1:9477
+	clients herd clients=300 patience=8000 retry=200 limit=30000
+	expect -q hold.entered\>=100
+	assert_ge "$(synhold status web --held --json | jq .total)" 1 "held, as the daemon says"
+	synhold explain web >/run/e2e/out
+	printf 'deny = 10.10.9.0/24\n' >/run/e2e/conf/more
+	sed -i '/^allow/r /run/e2e/conf/more' /run/e2e/conf/a.conf
+	sed -i 's/window = 4/window = 5/' /run/e2e/conf/a.conf
+	kill -HUP "${PROCESS[shield]}"
+	expect -q window=5
+	assert_match "$(synhold deny)" '10\.10\.9\.0/24' "the deny list after SIGHUP"
+	synhold allow add 10.10.3.3 --for 60s >/run/e2e/out
+	synhold prefer add 10.10.4.0/24 5 >/run/e2e/out
+	synhold set web window=auto >/run/e2e/out
+	synhold signal web depth 0.2 --target 1 >/run/e2e/out
+	finish herd 40
+	expect_line "$(output herd)" served=300 corrupt=0
+	wait_until 'in_srv curl -sf http://127.0.0.1:9477/metrics | grep -q ^synhold_' 5
+	in_srv curl -sf http://127.0.0.1:9477/status.json | jq -e '.services[0].name == "web"' >/run/e2e/out
+	nothing_refused
+	kill -TERM "${PROCESS[shield]}"
+	finish shield 10
+	assert_eq "$STATUS" 0 "exit status"
+	daemon shield --detach-on-exit
+	stop shield
+	assert_eq "$STATUS" 0 "exit status with --detach-on-exit"
+	assert_eq "$(instances)" "" "instances left"
+	nothing_refused
+}
+
+run_tests "$@"
