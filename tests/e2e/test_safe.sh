@@ -118,4 +118,62 @@ test_everything_still_works() {
 	nothing_refused
 }
 
+SOCKET=/run/synhold/default/control.sock
+
+ask_as() { # UID GID TEXT
+	setpriv --reuid "$1" --regid "$2" --clear-groups "$TOOLS/ask" "$SOCKET" "$3"
+}
+
+test_control_socket_of_a_group() {
+	local ping='{"ask":"ping"}' gid
+	net_up
+	gid=$(getent group daemon | cut -d : -f 3)
+	refused 2 "--group 'nosuch' is no group" synhold run s0 --port "web=$PORT" --group nosuch
+	SHIELD_ARGS="--group daemon" shield
+	assert_eq "$(stat -c '%U %G %a' "$SOCKET")" "root daemon 660" "the control socket"
+	assert_eq "$(ask_as 0 0 "$ping" | jq .pid)" "${PROCESS[shield]}" "pid, as root is told"
+	assert_eq "$(ask_as 65534 "$gid" "$ping" | jq .pid)" "${PROCESS[shield]}" "pid, as the group is told"
+	! ask_as 65534 65534 "$ping" 2>/run/e2e/err || fail "a stranger was let in"
+	assert_match "$(cat /run/e2e/err)" "Permission denied" "what a stranger is told"
+	# whoever opens the way to it has not opened it
+	chmod 0666 "$SOCKET"
+	chmod 0755 "${SOCKET%/*}"
+	assert_match "$(ask_as 65534 65534 "$ping")" '"error":"not allowed' "what a stranger is told by the daemon"
+	assert_eq "$(setpriv --reuid 65534 --regid 65534 --groups "$gid" "$TOOLS/ask" "$SOCKET" "$ping" | jq .pid)" \
+		"${PROCESS[shield]}" "pid, as one more of the group is told"
+}
+
+# Clients a second through the shield while somebody hurts the control socket: at least half of what it is without.
+test_control_socket_under_attack() {
+	local how calm out before fds most=0 number=0
+	net_up
+	server delay_us=5000
+	shield window=4
+	before=$(ls "/proc/${PROCESS[shield]}/fd" | wc -l)
+	calm=$(field elapsed_ms "$(storm clients=300 patience=8000 retry=200 limit=30000)")
+	for how in half noise held; do
+		start flood srv "$TOOLS/ask" "$SOCKET" flood=$how peers=1000 ms=8000
+		wait_until '[ "$(ls "/proc/${PROCESS[shield]}/fd" | wc -l)" -gt "$before" ]' 5
+		number=$((number + 1))
+		clients herd first=$((number * 1000)) clients=300 patience=8000 retry=200 limit=30000
+		while running herd; do
+			fds=$(ls "/proc/${PROCESS[shield]}/fd" | wc -l)
+			[ "$fds" -le "$most" ] || most=$fds
+			sleep 0.1
+		done
+		finish herd 5
+		running flood || fail "the attack was over before the herd was in"
+		out=$(output herd)
+		expect_line "$out" served=300 corrupt=0
+		assert_le "$(field elapsed_ms "$out")" $((calm * 2 + 500)) "ms for the herd during $how; $calm without"
+		echo "figure: $how: $calm ms without, $(field elapsed_ms "$out") ms with"
+		# and who has a question gets an answer, after the attack at the latest
+		stop flood
+		assert_eq "$(ask_as 0 0 '{"ask":"ping"}' | jq .pid)" "${PROCESS[shield]}" "pid after the attack"
+	done
+	assert_le "$most" $((before + 70)) "file descriptors of the daemon"
+	nothing_refused
+}
+
+PARALLEL=2
 run_tests "$@"
