@@ -8,6 +8,7 @@
 
 #include "cli/nic.h"
 #include "cli/origin.h"
+#include "cli/session.h"
 #include "lib/config_lists.h"
 #include "lib/lists.h"
 #include "lib/older.h"
@@ -144,8 +145,20 @@ static int commit(const struct attach_args *args, struct apply *apply, struct in
 		return error_set(err, ret, "the address lists cannot be read: %s", strerror(-ret));
 	if (args->config)
 		ret = config_lists_next(inst, &apply->lists, &next, err);
+	else if (args->allow_me)
+		ret = lists_read(inst, &next);
+	if (!ret && args->allow_me) {
+		ret = session_allow(&next);
+		if (ret == -ENOENT) {
+			error_set(err, ret, "--allow-me: this is no SSH session, as far as can be seen");
+			error_hint(err, ret, "synhold allow add ADDRESS names it, or go without --allow-me");
+		} else if (ret) {
+			error_set(err, ret, "--allow-me: %s", strerror(-ret));
+		}
+	}
 	if (!ret)
-		ret = instance_commit_lists(inst, apply->model, args->config ? &next : NULL, args->confirm_ns, err);
+		ret = instance_commit_lists(inst, apply->model, args->config || args->allow_me ? &next : NULL,
+					    args->confirm_ns, err);
 	before->committed = !ret;
 	config_lists_free(&next);
 	return ret;

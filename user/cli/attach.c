@@ -6,6 +6,7 @@
 #include "cli/apply.h"
 #include "cli/guard.h"
 #include "cli/notice.h"
+#include "cli/session.h"
 #include "lib/units.h"
 
 static json_t *attached_json(const struct instance *inst, const struct model *model, const struct attach_args *args)
@@ -85,6 +86,7 @@ int cli_attach(struct cli *cli, int argc, char **argv)
 	if (done) {
 		notice_windows(apply.model, NULL, notice_warn);
 		notice_hold(&inst, apply.model, NULL, notice_warn);
+		session_notice(&inst, apply.model, notice_warn);
 		deploy_unload(&deploy);
 		instance_close(&inst);
 	}

@@ -93,6 +93,7 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 		{is_run ? "metrics" : "confirm", 0, is_run ? CLI_TEXT : CLI_DURATION,
 		 is_run ? (void *)&args->metrics : (void *)&args->confirm_ns},
 		{"chain", 0, CLI_FLAG, &args->chain},
+		{"allow-me", 0, CLI_FLAG, &args->allow_me},
 		{is_run ? "detach-on-exit" : NULL, 0, CLI_FLAG, &args->detach_on_exit},
 		{"cpus", 0, CLI_TEXT, &args->cpus},
 		{"no-sandbox", 0, CLI_FLAG, &args->no_sandbox},

@@ -20,6 +20,7 @@ struct attach_args {
 	const char *cpus;    /* run only; NULL: anywhere */
 	cpu_set_t cpu_set;   /* the same, read */
 	int chain;           /* join the dispatcher of libxdp */
+	int allow_me;        /* the address of the SSH session, in the same change */
 	int no_sandbox;      /* run only */
 	const char *group;   /* run only; NULL: the default */
 	uint64_t confirm_ns; /* attach only */

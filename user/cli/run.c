@@ -9,6 +9,7 @@
 #include "cli/apply.h"
 #include "cli/notice.h"
 #include "cli/origin.h"
+#include "cli/session.h"
 #include "daemon/daemon.h"
 #include "export/export.h"
 #include "lib/log.h"
@@ -114,6 +115,7 @@ static void tell(const struct running *run)
 	notice_windows(model, NULL, notice_log);
 	notice_hold(&run->inst, model, NULL, notice_log);
 	notice_listeners(model, notice_log);
+	session_notice(&run->inst, model, notice_log);
 }
 
 /* Who may ask the daemon, beside root: the group named, or else `synhold` where there is one. */

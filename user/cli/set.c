@@ -5,6 +5,7 @@
 
 #include "cli/changes.h"
 #include "cli/notice.h"
+#include "cli/session.h"
 #include "lib/units.h"
 
 static const struct key *key_of(const char *assignment)
@@ -71,10 +72,32 @@ static void remark(const struct instance *inst, const struct cli_words *words, c
 		notice_windows(now, service, notice_warn);
 	if (sets(words, "action="))
 		notice_hold(inst, now, service, notice_warn);
+	session_notice(inst, now, notice_warn);
 }
 
-static int change(struct instance *inst, const struct cli_words *words, uint64_t confirm_ns, json_t *list, char *note,
-		  size_t size, struct error *err)
+/* The policy, and with --allow-me the address of the session, as one change. */
+static int commit(struct instance *inst, const struct model *model, int allow_me, uint64_t confirm_ns,
+		  struct error *err)
+{
+	struct config_lists lists = {0};
+	int ret;
+
+	if (!allow_me)
+		return instance_commit(inst, model, confirm_ns, err);
+	ret = lists_read(inst, &lists);
+	if (!ret)
+		ret = session_allow(&lists);
+	if (ret)
+		error_set(err, ret, "--allow-me: %s",
+			  ret == -ENOENT ? "this is no SSH session, as far as can be seen" : strerror(-ret));
+	else
+		ret = instance_commit_lists(inst, model, &lists, confirm_ns, err);
+	config_lists_free(&lists);
+	return ret;
+}
+
+static int change(struct instance *inst, const struct cli_words *words, int allow_me, uint64_t confirm_ns, json_t *list,
+		  char *note, size_t size, struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *old = model_new(), *now = model_new();
 	int ret = 0;
@@ -89,7 +112,7 @@ static int change(struct instance *inst, const struct cli_words *words, uint64_t
 		ret = model_compile(now, err);
 	if (ret)
 		return ret;
-	ret = instance_commit(inst, now, confirm_ns, err);
+	ret = commit(inst, now, allow_me, confirm_ns, err);
 	if (!ret) {
 		describe(list, words, old, now);
 		remark(inst, words, now, note, size);
@@ -100,7 +123,10 @@ static int change(struct instance *inst, const struct cli_words *words, uint64_t
 int cli_set(struct cli *cli, int argc, char **argv)
 {
 	uint64_t confirm_ns = 0;
-	const struct cli_option options[] = {{"confirm", 0, CLI_DURATION, &confirm_ns}, {0}};
+	int allow_me = 0;
+	const struct cli_option options[] = {{"confirm", 0, CLI_DURATION, &confirm_ns},
+					     {"allow-me", 0, CLI_FLAG, &allow_me},
+					     {0}};
 	json_t *list = json_array();
 	struct cli_words words;
 	struct instance inst;
@@ -116,7 +142,7 @@ int cli_set(struct cli *cli, int argc, char **argv)
 	if (!ret)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
-		ret = change(&inst, &words, confirm_ns, list, note, sizeof(note), &err);
+		ret = change(&inst, &words, allow_me, confirm_ns, list, note, sizeof(note), &err);
 		instance_close(&inst);
 	}
 	if (ret) {

@@ -19,7 +19,8 @@
 
 #define CLIENTS_MAX 64
 #define CLIENTS_BACKLOG 64
-#define ACCEPTS_MAX 16 /* at a time */
+#define ACCEPTS_MAX 16 /* in so many µs */
+#define ACCEPTS_PAUSE_US 10000
 #define REQUEST_MAX 4096
 #define CLIENT_TIMEOUT_S 5
 #define GROUPS_MAX 64
@@ -38,7 +39,7 @@ TAILQ_HEAD(client_list, client);
 struct clients {
 	struct daemon *daemon;
 	struct client_list silent, waiting, leaving;
-	struct event *accept, *turn;
+	struct event *accept, *turn, *pause;
 	unsigned int count;
 	int fd;
 };
@@ -61,7 +62,8 @@ static void client_close(struct client *client)
 	free(client->line);
 	free(client);
 	all->count--;
-	event_add(all->accept, NULL);
+	if (!event_pending(all->pause, EV_TIMEOUT, NULL))
+		event_add(all->accept, NULL);
 }
 
 static void on_written(struct bufferevent *bev, void *ctx)
@@ -174,8 +176,18 @@ static void client_new(struct clients *all, int fd)
 		client_reply(client, "{\"error\":\"not allowed: only root and the group of the socket may ask\"}");
 }
 
+static void on_pause_over(evutil_socket_t fd, short what, void *ctx)
+{
+	struct clients *all = ctx;
+
+	(void)fd;
+	(void)what;
+	event_add(all->accept, NULL);
+}
+
 static void on_accept(evutil_socket_t listening, short what, void *ctx)
 {
+	const struct timeval pause = {.tv_usec = ACCEPTS_PAUSE_US};
 	struct clients *all = ctx;
 
 	(void)what;
@@ -194,6 +206,8 @@ static void on_accept(evutil_socket_t listening, short what, void *ctx)
 			client_close(oldest);
 		client_new(all, fd);
 	}
+	event_del(all->accept); /* a crowd: those behind it wait in the listener's queue */
+	event_add(all->pause, &pause);
 }
 
 /* Root's, for the group to use. Returns the socket, or -errno. */
@@ -233,8 +247,9 @@ int clients_init(struct daemon *d, struct error *err)
 	if (all->fd < 0)
 		return error_set(err, all->fd, "%s: %s", addr.sun_path, strerror(-all->fd));
 	all->turn = evtimer_new(d->base, on_turn, all);
+	all->pause = evtimer_new(d->base, on_pause_over, all);
 	all->accept = event_new(d->base, all->fd, EV_READ | EV_PERSIST, on_accept, all);
-	if (!all->turn || !all->accept || event_add(all->accept, NULL))
+	if (!all->turn || !all->pause || !all->accept || event_add(all->accept, NULL))
 		return error_set(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -254,7 +269,7 @@ void clients_free(struct daemon *d)
 
 	if (!all)
 		return;
-	if (all->accept && all->turn) {
+	if (all->accept && all->turn && all->pause) {
 		close_all(&all->silent);
 		close_all(&all->waiting);
 		close_all(&all->leaving);
@@ -263,6 +278,8 @@ void clients_free(struct daemon *d)
 		event_free(all->accept);
 	if (all->turn)
 		event_free(all->turn);
+	if (all->pause)
+		event_free(all->pause);
 	if (all->fd >= 0) {
 		close(all->fd);
 		snprintf(path, sizeof(path), "%s/control.sock", d->inst->run_dir);
