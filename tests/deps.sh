@@ -36,6 +36,7 @@ build="
 tests="
 	libcmocka-dev   unit and prog tests
 	ethtool         offloads of the tests' virtual cards
+	nftables        firewalls in the tests
 	procps          sysctl and pgrep in the tests
 	jq              JSON in the tests
 	curl            metrics over HTTP in the tests

@@ -55,8 +55,10 @@ int cli_check(struct cli *cli, int argc, char **argv)
 	if (ret)
 		return cli_fail(cli, &err);
 	check.findings = json_array();
+	check_version(&check);
 	check_kernel(&check);
 	check_host(&check);
+	check_listeners(&check);
 	if (words.count)
 		check_interface(&check, words.word[0]);
 	if (cli->json)

@@ -20,8 +20,13 @@ struct check {
 void check_add(struct check *check, enum check_level level, const char *what, const char *fix, const char *why, ...)
 	__attribute__((format(printf, 5, 6)));
 
-void check_kernel(struct check *check); /* what the kernel can do, and whether we may */
-void check_host(struct check *check);   /* memory, sysctls */
+void check_kernel(struct check *check);    /* what the kernel can do, and whether we may */
+void check_host(struct check *check);      /* memory, sysctls */
+void check_version(struct check *check);   /* kernel and lockdown */
+void check_listeners(struct check *check); /* those of an instance that is attached: backlog against window */
+void check_spread(struct check *check, const struct nic *nic); /* queues and CPUs */
+/* Who holds a program open: "held by NAME, pid N", or that nobody does. Returns buf. */
+char *check_owner(uint32_t prog_id, char *buf, size_t size);
 void check_interface(struct check *check, const char *name);
 
 #endif

@@ -32,7 +32,7 @@ static int is_ours(const struct check *check, uint32_t index)
 
 static void check_program(struct check *check, const struct nic *nic)
 {
-	char name[32], fix[160];
+	char name[32], fix[160], owner[96];
 	uint32_t id = 0;
 	int generic = 0, ret = deploy_query(nic->name, &id, name, &generic);
 
@@ -47,8 +47,8 @@ static void check_program(struct check *check, const struct nic *nic)
 	else {
 		snprintf(fix, sizeof(fix), "bpftool net show dev %s; ip link set dev %s %s off removes it", nic->name,
 			 nic->name, generic ? "xdpgeneric" : "xdp");
-		check_add(check, CHECK_FAIL, "XDP program", fix, "%s carries another program: %s, id %u, %s mode",
-			  nic->name, name, id, generic ? "generic" : "native");
+		check_add(check, CHECK_FAIL, "XDP program", fix, "%s carries another program: %s, id %u, %s mode; %s",
+			  nic->name, name, id, generic ? "generic" : "native", check_owner(id, owner, sizeof(owner)));
 	}
 }
 
@@ -61,7 +61,8 @@ static void check_mode(struct check *check, const struct nic *nic)
 		check_add(check, CHECK_OK, "driver", "",
 			  "%s; whether it runs XDP natively shows when attaching (--mode auto falls back)", driver);
 	else if (nic->xdp_features & NIC_XDP_BASIC)
-		check_add(check, CHECK_OK, "driver", "", "%s runs XDP natively", driver);
+		check_add(check, CHECK_OK, "driver", "", "%s runs XDP natively%s", driver,
+			  nic->xdp_features & NIC_XDP_RX_SG ? ", with frames of several pages" : "");
 	else
 		check_add(
 			check, CHECK_WARN, "driver",
@@ -190,6 +191,7 @@ void check_interface(struct check *check, const char *name)
 	check_filters(check, &nic);
 	check_mode(check, &nic);
 	check_offloads(check, &nic);
+	check_spread(check, &nic);
 	check_vlan(check, &nic);
 	check_place(check, &nic);
 }
