@@ -3,10 +3,10 @@
 # Beside what else there is on a server: it works, or is plainly refused, and what is not ours stays as it was.
 . "$(dirname "$0")/lib.sh"
 
-# served [ARGUMENT...]: a herd that must wait gets in, all of it and in order
+# a herd that must wait gets in, all of it and unharmed
 served() {
 	local out
-	out=$(storm clients=60 patience=5000 retry=200 limit=20000 "$@")
+	out=$(storm clients=60 patience=5000 retry=200 limit=20000)
 	expect_line "$out" served=60 corrupt=0
 }
 

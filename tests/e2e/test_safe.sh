@@ -22,9 +22,9 @@ lock_bit() { # PID
 }
 
 # DAC_READ_SEARCH, NET_ADMIN, SYS_PTRACE, SYS_ADMIN and BPF of linux/capability.h
-DAEMON_CAPS="2 12 19 21 39"
+DAEMON_CAPS=(2 12 19 21 39)
 # SETGID, SETUID, SETPCAP, NET_ADMIN, SYS_ADMIN, BPF
-READER_CAPS="6 7 8 12 21 39"
+READER_CAPS=(6 7 8 12 21 39)
 
 nothing_refused() {
 	! grep -E 'sandbox refused|cannot be (dropped|filtered)' "$LOGS"/shield*.log || fail "see above"
@@ -36,7 +36,7 @@ test_status_of_the_processes() {
 	SHIELD_ARGS="--metrics 127.0.0.1:9477" shield
 	pid=${PROCESS[shield]}
 	# shellcheck disable=SC2046 # nothing, or one word
-	caps=$(bits $DAEMON_CAPS $(lock_bit "$pid"))
+	caps=$(bits "${DAEMON_CAPS[@]}" $(lock_bit "$pid"))
 	assert_eq "$(proc_field "$pid" CapEff)" "$caps" "CapEff of the daemon"
 	assert_eq "$(proc_field "$pid" CapPrm)" "$caps" "CapPrm of the daemon"
 	assert_eq "$(proc_field "$pid" CapBnd)" "$(bits)" "CapBnd of the daemon"
@@ -45,7 +45,7 @@ test_status_of_the_processes() {
 	assert_ge "$(proc_field "$pid" VmLck | cut -d ' ' -f 1)" 1000 "locked KiB of the daemon"
 	wait_until 'in_srv curl -sf http://127.0.0.1:9477/metrics' 5
 	reader=$(pgrep -x synhold-metrics -P "$pid")
-	assert_eq "$(proc_field "$reader" CapPrm)" "$(bits $READER_CAPS)" "CapPrm of the reader"
+	assert_eq "$(proc_field "$reader" CapPrm)" "$(bits "${READER_CAPS[@]}")" "CapPrm of the reader"
 	assert_eq "$(proc_field "$reader" NoNewPrivs)" 1 "NoNewPrivs of the reader"
 	http=$(pgrep -P "$reader")
 	assert_eq "$(proc_field "$http" CapPrm)" "$(bits)" "CapPrm of the HTTP process"
@@ -143,22 +143,26 @@ test_control_socket_of_a_group() {
 		"${PROCESS[shield]}" "pid, as one more of the group is told"
 }
 
+daemon_fds() {
+	find "/proc/${PROCESS[shield]}/fd" -mindepth 1 | wc -l
+}
+
 # Clients a second through the shield while somebody hurts the control socket: at least half of what it is without.
 test_control_socket_under_attack() {
 	local how calm out before fds most=0 number=0
 	net_up
 	server delay_us=5000
 	shield window=4
-	before=$(ls "/proc/${PROCESS[shield]}/fd" | wc -l)
+	before=$(daemon_fds)
 	for how in half noise held; do
 		number=$((number + 1))
 		calm=$(field elapsed_ms "$(storm first=$((number * 1000)) clients=300 patience=8000 retry=200 limit=30000)")
-		start flood srv "$TOOLS/ask" "$SOCKET" flood=$how peers=1000 ms=8000
-		wait_until '[ "$(ls "/proc/${PROCESS[shield]}/fd" | wc -l)" -gt "$before" ]' 5
+		start flood srv "$TOOLS/ask" "$SOCKET" flood="$how" peers=1000 ms=8000
+		wait_until '[ "$(daemon_fds)" -gt "$before" ]' 5
 		number=$((number + 1))
 		clients herd first=$((number * 1000)) clients=300 patience=8000 retry=200 limit=30000
 		while running herd; do
-			fds=$(ls "/proc/${PROCESS[shield]}/fd" | wc -l)
+			fds=$(daemon_fds)
 			[ "$fds" -le "$most" ] || most=$fds
 			sleep 0.1
 		done
@@ -172,7 +176,8 @@ test_control_socket_under_attack() {
 		stop flood
 		assert_eq "$(ask_as 0 0 '{"ask":"ping"}' | jq .pid)" "${PROCESS[shield]}" "pid after the attack"
 	done
-	assert_le "$most" $((before + 70)) "file descriptors of the daemon"
+	# 64 peers; a listing takes a while, in which some go and others come
+	assert_le "$most" $((before + 150)) "file descriptors of the daemon, with 1,000 peers at the door"
 	nothing_refused
 }
 
