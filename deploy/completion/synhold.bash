@@ -53,10 +53,8 @@ _synhold()
 	case $command in
 	'') options="$options --version $(_synhold_commands)" ;;
 	help) options="$(_synhold_commands) keys" ;;
-	run) options="$options --port --config --metrics --mode --cpus --chain --detach-on-exit $(_synhold_interfaces) $(_synhold_keys)" ;;
-	attach) options="$options --port --config --mode --chain --confirm $(_synhold_interfaces) $(_synhold_keys)" ;;
-	run) options="$options --port --config --metrics --mode --group --allow-me --detach-on-exit --no-sandbox $(_synhold_interfaces) $(_synhold_keys)" ;;
-	attach) options="$options --port --config --mode --confirm $(_synhold_interfaces) $(_synhold_keys)" ;;
+	run) options="$options --port --config --metrics --mode --cpus --chain --group --allow-me --detach-on-exit --no-sandbox $(_synhold_interfaces) $(_synhold_keys)" ;;
+	attach) options="$options --port --config --mode --chain --allow-me --confirm $(_synhold_interfaces) $(_synhold_keys)" ;;
 	detach) options="$options --all $(_synhold_interfaces)" ;;
 	check) options="$options $(_synhold_interfaces)" ;;
 	set)

@@ -11,8 +11,8 @@ struct daemon_options {
 	const char *config_path; /* NULL: none; SIGHUP reads it again */
 	int detach_on_exit;
 	enum deploy_mode mode; /* for interfaces that come back */
-	unsigned int group; /* who may ask on the control socket, beside root */
-	int no_sandbox;     /* keep every capability and system call */
+	unsigned int group;    /* who may ask on the control socket, beside root */
+	int no_sandbox;        /* keep every capability and system call */
 	/*
 	 * Reads the config file again and commits it: given by the command, as the daemon knows policy only through the
 	 * maps. May be NULL.
