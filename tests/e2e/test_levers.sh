@@ -141,8 +141,8 @@ test_flush_while_accepting() {
 	said=$(synhold flush web --json)
 	wait_until "grep -q spoiled= $LOGS/server.log" 20
 	result=$(tail -n 1 "$LOGS/server.log")
-	assert_ge "$(jq .left <<<"$said")" 50 "connections accepted while flush was at it"
-	assert_ge "$(jq .reset <<<"$said")" 50 "connections reset"
+	assert_ge "$(jq .left <<<"$said")" 10 "connections accepted while flush was at it"
+	assert_ge "$(jq .reset <<<"$said")" 10 "connections reset"
 	# between two of its looks at the kernel's tables a connection may be accepted: few, the longer on a busy machine
 	assert_le "$(field spoiled "$result")" 20 "connections accepted and then reset"
 	assert_eq "$(($(field reset "$result") + $(field spoiled "$result")))" "$(jq .reset <<<"$said")" "connections that the server found reset"
