@@ -34,7 +34,8 @@ static __always_inline int client_closed(struct synhold_mark *mark, struct synho
 	struct synhold_gate *beside = bpf_map_lookup_elem(&owed, &service);
 	__u32 expired = 0;
 
-	if (!beside || COMPAT_CAS(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_EXPIRED) != SYNHOLD_LEFT_NOT)
+	if (!beside || (COMPAT_CAS(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_EXPIRED) != SYNHOLD_LEFT_NOT &&
+			!slots_unask(mark, SYNHOLD_LEFT_EXPIRED)))
 		return 0; /* a copy of that FIN */
 	if (!gate_end(gate, mark->epoch))
 		return 0;
@@ -96,6 +97,7 @@ COMPAT_GLOBAL int client_sent(struct slots_syn *segment, __u32 flags, __u32 ack)
 			slots_wake(run, service, now);
 		return 0;
 	}
+	slots_unask(mark, SYNHOLD_LEFT_NOT);
 	if (left == SYNHOLD_LEFT_OWED) {
 		if (slots_end(tuple, beside, epoch) == 1)
 			slots_wake(run, service, now);

@@ -80,6 +80,7 @@ MAP_ARRAY(base, struct synhold_base, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 /* state and counters: written by the programs here */
 MAP_ARRAY(gates, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(owed, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
+MAP_ARRAY(asked, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(global, struct synhold_global, 1, BPF_F_MMAPABLE);
 MAP_ARRAY(sources, struct synhold_source_set, SYNHOLD_SOURCE_SETS, 0);
 MAP_ARRAY(proofs, struct synhold_proof_set, SYNHOLD_PROOF_SETS, 0);

@@ -40,7 +40,7 @@ static __always_inline int settle_counts_bytes(void)
 }
 
 /* payload: it sent data, and not only an end. */
-static __always_inline void settle(const struct synhold_tuple *tuple, const struct synhold_mark *mark, __u32 srtt_us,
+static __always_inline void settle(const struct synhold_tuple *tuple, struct synhold_mark *mark, __u32 srtt_us,
 				   __u32 payload)
 {
 	__u32 service = mark->service, epoch = mark->epoch, left = mark->left, bucket;
@@ -51,18 +51,25 @@ static __always_inline void settle(const struct synhold_tuple *tuple, const stru
 	struct synhold_runtime *run = bpf_map_lookup_elem(&runtime, &service);
 	struct synhold_counters *count = slots_counters(service);
 	struct synhold_delays *hist = bpf_map_lookup_elem(&delays, &service);
-	int ended;
+	int ended, waited;
 
 	if (!gate || !run || !count || !hist)
 		return;
+	waited = slots_unask(mark, SYNHOLD_LEFT_NOT);
 	ended = slots_end(tuple, gate, epoch);
 	if (ended < 0)
 		return;
 	if (!heard)
 		count->heard++;
+	if (ended && payload) { /* here, where the verifier has few states to follow */
+		if (waited)
+			count->asked_settled++;
+		else if (!left)
+			count->greeted++;
+	}
 	now = bpf_ktime_get_ns();
 	/* an end that answers the client's own, however late, says nothing of how quick the server is */
-	if (left && !payload) {
+	if (left && left != SYNHOLD_LEFT_ASKED && !payload) {
 		if (ended)
 			slots_wake(run, service, now);
 		return;
@@ -99,6 +106,7 @@ struct sent_segment {
 	__u32 payload; /* bytes */
 	__u32 srtt_us; /* 0 = unknown */
 	__u32 flags;   /* PARSE_FIN ... */
+	__u32 asked;   /* the client has sent data and none has been sent to it before, as far as a socket here tells */
 };
 COMPAT_DEFINE_ROOM(segment_room, struct sent_segment);
 
@@ -124,7 +132,7 @@ COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 	if (!gate->egress_seen)
 		gate->egress_seen = 1;
 	closes = seg->flags & (PARSE_FIN | PARSE_RST);
-	if (!seg->payload && !closes && !(seg->flags & PARSE_SYN && acks_watched()))
+	if (!seg->payload && !closes && !seg->asked && !(seg->flags & PARSE_SYN && acks_watched()))
 		return 0;
 	mark = bpf_map_lookup_elem(&marks, &seg->tuple);
 	if (!mark || mark->state != SYNHOLD_MARK_INFLIGHT)
@@ -136,6 +144,10 @@ COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 		if (!seg->payload && !closes)
 			return 0;
 	}
+	if (seg->asked)
+		slots_ask(mark);
+	if (!seg->payload && !closes)
+		return 0;
 	index = bank * SYNHOLD_SERVICES + service;
 	pol = bpf_map_lookup_elem(&policy, &index);
 	if (!closes && pol && pol->settle_bytes > 1) {

@@ -51,26 +51,37 @@ __noinline int slots_retire_epoch(__u32 service, __u32 epoch)
 	return 0;
 }
 
-/* The same of what is owed to clients that left: nobody's outcome. */
-__noinline int slots_retire_owed_epoch(__u32 service, __u32 epoch)
+/* The gates beside that one: what is owed to clients that left, and who of those in flight has asked. */
+static __always_inline struct synhold_gate *slots_beside(__u32 service, __u32 of_asked)
 {
-	struct synhold_gate *gate = bpf_map_lookup_elem(&owed, &service);
+	return of_asked ? bpf_map_lookup_elem(&asked, &service) : bpf_map_lookup_elem(&owed, &service);
+}
 
-	if (gate)
-		gate_retire_epoch(gate, epoch);
+/* The same of one beside: nobody's outcome. */
+__noinline int slots_retire_beside_epoch(__u32 service, __u32 epoch, __u32 of_asked)
+{
+	struct synhold_gate *gate = slots_beside(service, of_asked);
+	struct synhold_counters *count = slots_counters(service);
+	__u32 expired;
+
+	if (!gate || !count)
+		return 0;
+	expired = gate_retire_epoch(gate, epoch);
+	if (of_asked)
+		count->asked_expired += expired;
 	return 0;
 }
 
-__noinline int slots_retire_owed(__u32 service, __u32 limit)
+__noinline int slots_retire_beside(__u32 service, __u32 limit, __u32 of_asked)
 {
-	struct synhold_gate *gate = bpf_map_lookup_elem(&owed, &service);
+	struct synhold_gate *gate = slots_beside(service, of_asked);
 	__u32 epoch, i;
 
 	if (!gate)
 		return 0;
 	epoch = gate_retire_from(gate, limit);
 	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++)
-		slots_retire_owed_epoch(service, epoch);
+		slots_retire_beside_epoch(service, epoch, of_asked);
 	return 0;
 }
 
@@ -87,7 +98,8 @@ __noinline int slots_retire(__u32 service, __u64 now)
 	epoch = gate_retire_from(gate, limit);
 	for (i = 0; i < SYNHOLD_BUCKETS && epoch < limit; i++, epoch++)
 		slots_retire_epoch(service, epoch);
-	slots_retire_owed(service, limit);
+	slots_retire_beside(service, limit, 0);
+	slots_retire_beside(service, limit, 1);
 	return 0;
 }
 
@@ -200,6 +212,50 @@ COMPAT_GLOBAL int slots_start(const struct slots_syn *syn, __u32 service, __u64 
 	count->started++;
 	slots_log(&syn->tuple, now);
 	return 0;
+}
+
+/* In the bucket of the admission, so that the two gates can be compared bucket by bucket. Global: see
+ * slots_retire_epoch().
+ */
+__noinline int slots_asked_start(__u32 service, __u32 epoch)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&asked, &service);
+	struct synhold_counters *count = slots_counters(service);
+	__u32 expired = 0;
+
+	if (!gate || !count)
+		return 0;
+	count->asked++;
+	if (gate_slot_live(gate, epoch)) /* a slot that has expired is counted nowhere */
+		gate_start(gate, epoch, 0, &expired);
+	return 0;
+}
+
+__noinline int slots_asked_end(__u32 service, __u32 epoch)
+{
+	struct synhold_gate *gate = bpf_map_lookup_elem(&asked, &service);
+
+	if (gate)
+		gate_end(gate, epoch);
+	return 0;
+}
+
+/* The client has sent something and waits; one that closed waits no more. */
+static __always_inline void slots_ask(struct synhold_mark *mark)
+{
+	if (COMPAT_CAS(&mark->left, SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_ASKED) == SYNHOLD_LEFT_NOT)
+		slots_asked_start(mark->service, mark->epoch);
+}
+
+/* It waits no more, and `left` says that from now on. Whoever changes it ends what is counted. Returns 1 if it waited.
+ */
+static __always_inline int slots_unask(struct synhold_mark *mark, __u32 now_left)
+{
+	if (mark->left != SYNHOLD_LEFT_ASKED ||
+	    COMPAT_CAS(&mark->left, SYNHOLD_LEFT_ASKED, now_left) != SYNHOLD_LEFT_ASKED)
+		return 0;
+	slots_asked_end(mark->service, mark->epoch);
+	return 1;
 }
 
 /*

@@ -103,6 +103,13 @@ int synhold_egress(struct __sk_buff *skb)
 	seg->payload = pkt.ip_payload - header; /* not to the end of the frame: bridged ones carry padding */
 	seg->srtt_us = tcp ? tcp->srtt_us >> 3 : 0;
 	seg->flags = pkt.flags;
+	/*
+	 * The kernel acknowledges a client's first data at once, or when its delayed ACK is due, after 40 to 200 ms:
+	 * long before a server that is busy answers. The ACKs of a long upload tell nothing new.
+	 */
+	seg->asked = tcp && tcp->data_segs_in &&
+		     (seg->payload ? tcp->data_segs_out <= (skb->gso_segs ? skb->gso_segs : 1) :
+				     !tcp->data_segs_out && tcp->data_segs_in <= FIRST_FLIGHT_SEGMENTS);
 	server_sent(seg);
 	return TC_ACT_UNSPEC;
 }

@@ -116,8 +116,11 @@ struct synhold_tuple {
 };
 
 enum synhold_mark_state { SYNHOLD_MARK_HELD = 1, SYNHOLD_MARK_INFLIGHT = 2 };
-/* Whether the client closed unanswered; OWED: the slot is in the service's second gate, and epoch is of that one. */
-enum synhold_mark_left { SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_OWED, SYNHOLD_LEFT_EXPIRED };
+/*
+ * Whether the client closed unanswered; OWED: the slot is in the service's second gate, and epoch is of that one.
+ * ASKED: it has not, it has sent data and waits, and the gate of map `asked` counts it.
+ */
+enum synhold_mark_left { SYNHOLD_LEFT_NOT, SYNHOLD_LEFT_OWED, SYNHOLD_LEFT_EXPIRED, SYNHOLD_LEFT_ASKED };
 #define SYNHOLD_MARK_FRESH 1     /* re-injected in generic mode: the next pass is ours and is not counted */
 #define SYNHOLD_MARK_SEQ_KNOWN 2 /* server_seq holds the first payload sequence number */
 #define SYNHOLD_MARK_HEARD 4     /* counted in `heard` */
@@ -147,7 +150,9 @@ struct synhold_admission {
 /*
  * map `gates`, mappable, one per service: the only place where handshakes in flight are counted. map `owed`, of the
  * same make: requests whose clients closed before they were answered. Their handshakes are over, but the server has
- * still to work on them, so they count for the window.
+ * still to work on them, so they count for the window. map `asked`, of the same make: those of `gates` whose clients
+ * have been seen to send something, in the bucket of their admission. What a bucket of `gates` counts more are clients
+ * that said nothing yet.
  */
 struct synhold_gate {
 	__s64 inflight;
@@ -343,11 +348,15 @@ struct synhold_counters {
 	__u64 first_byte_sum_ns;
 	__u64 rtt_sum_ns; /* handshake round trips the kernel measured, of rtt_count settlements */
 	__u64 rtt_count;
-	__u64 delay_sum_ns; /* first byte less that round trip, of the same */
-	__u64 bites;        /* SYNs in excess because of a window or a service-wide rate */
-	__u64 heard;        /* handshakes whose client was heard again, or that settled; ACKs only under watch_acks */
-	__u64 unproved;     /* SYNs in excess because proof mode wants to see them again */
-	__u64 proved;       /* of those, how many came again in due time, each counted once */
+	__u64 delay_sum_ns;  /* first byte less that round trip, of the same */
+	__u64 bites;         /* SYNs in excess because of a window or a service-wide rate */
+	__u64 heard;         /* handshakes whose client was heard again, or that settled; ACKs only under watch_acks */
+	__u64 unproved;      /* SYNs in excess because proof mode wants to see them again */
+	__u64 proved;        /* of those, how many came again in due time, each counted once */
+	__u64 asked;         /* handshakes whose client was seen to send data before the server did */
+	__u64 asked_settled; /* of those, settled in time by data */
+	__u64 asked_expired; /* of those, expired: the rest of what expired had said nothing */
+	__u64 greeted;       /* settled in time by data of a server that was not seen to have been asked */
 };
 
 /* map `delays`, per CPU, one per service; written by BPF only. */

@@ -98,13 +98,14 @@ int world_load(void **state)
 	world.release_io = mapped("release_io", sizeof(*world.release_io));
 	world.gates = mapped("gates", sizeof(*world.gates) * SYNHOLD_SERVICES);
 	world.owed = mapped("owed", sizeof(*world.owed) * SYNHOLD_SERVICES);
+	world.asked = mapped("asked", sizeof(*world.asked) * SYNHOLD_SERVICES);
 	world.global = mapped("global", sizeof(*world.global));
 	world.tap_word = mapped("tap", sizeof(*world.tap_word));
 	rings = ring_buffer__new(map("held"), on_held, NULL, NULL);
 	if (!rings || ring_buffer__add(rings, map("wake"), on_wake, NULL))
 		return -1;
 	return world.control && world.runtime && world.daemon && world.release_io && world.gates && world.owed &&
-			       world.global && world.tap_word ?
+			       world.asked && world.global && world.tap_word ?
 		       0 :
 		       -1;
 }
@@ -201,6 +202,7 @@ int world_reset(void **state)
 	memset(world.runtime, 0, sizeof(*world.runtime) * SYNHOLD_SERVICES);
 	memset(world.gates, 0, sizeof(*world.gates) * SYNHOLD_SERVICES);
 	memset(world.owed, 0, sizeof(*world.owed) * SYNHOLD_SERVICES);
+	memset(world.asked, 0, sizeof(*world.asked) * SYNHOLD_SERVICES);
 	memset(world.daemon, 0, sizeof(*world.daemon));
 	memset(world.release_io, 0, sizeof(*world.release_io));
 	memset(world.global, 0, sizeof(*world.global));
@@ -235,7 +237,7 @@ int world_check(void **state)
 	world_drain();
 	for (i = 0; i < SYNHOLD_SERVICES; i++) {
 		struct synhold_counters c = world_counters(i);
-		uint64_t verdicts = 0, over = 0, outcomes = 0, slots = 0, owed = 0;
+		uint64_t verdicts = 0, over = 0, outcomes = 0, slots = 0, owed = 0, asked = 0;
 
 		for (k = 0; k < SYNHOLD_VERDICT_COUNT; k++)
 			verdicts += c.verdict[k];
@@ -247,12 +249,16 @@ int world_check(void **state)
 			slots += (uint32_t)world.gates[i].buckets[k];
 		for (k = 0; k < SYNHOLD_BUCKETS; k++)
 			owed += (uint32_t)world.owed[i].buckets[k];
+		for (k = 0; k < SYNHOLD_BUCKETS; k++)
+			asked += (uint32_t)world.asked[i].buckets[k];
 		assert_int_equal(c.seen, verdicts);
 		assert_int_equal(over, verdicts - c.verdict[SYNHOLD_VERDICT_ADMIT]);
 		assert_true(world.gates[i].inflight >= 0);
 		assert_int_equal(slots, world.gates[i].inflight);
 		assert_int_equal(owed, world.owed[i].inflight);
 		assert_true(c.answered + owed <= c.left && c.left <= c.outcome[SYNHOLD_OUTCOME_ABANDONED]);
+		assert_int_equal(asked, world.asked[i].inflight);
+		assert_true(asked <= slots && c.asked_settled + c.asked_expired + asked <= c.asked);
 		assert_int_equal(c.started, outcomes + (uint64_t)world.gates[i].inflight);
 		held += c.verdict[SYNHOLD_VERDICT_HOLD];
 	}

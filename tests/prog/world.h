@@ -42,7 +42,7 @@ struct world {
 	struct synhold_runtime *runtime;
 	struct synhold_daemon *daemon;
 	struct synhold_release_io *release_io;
-	struct synhold_gate *gates, *owed;
+	struct synhold_gate *gates, *owed, *asked;
 	struct synhold_global *global;
 	struct synhold_tap *tap_word;
 	/* what has come through the rings since the test began; the first WORLD_RECORDS are kept */

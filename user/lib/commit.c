@@ -104,6 +104,7 @@ static void reset_reused(struct instance *inst, const struct model *model)
 			memset(&inst->base[id].delays, 0, sizeof(inst->base[id].delays));
 			memset(&inst->gates[id], 0, sizeof(inst->gates[id]));
 			memset(&inst->owed[id], 0, sizeof(inst->owed[id]));
+			memset(&inst->asked[id], 0, sizeof(inst->asked[id]));
 			offenders_forget(inst, id);
 			memset(&inst->runtime[id], 0, sizeof(inst->runtime[id]));
 			memset(&inst->signals[id], 0, sizeof(inst->signals[id]));

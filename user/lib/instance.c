@@ -49,6 +49,7 @@ static const struct mapped mapped[] = {
 	MAPPED(RELEASE_IO, release_io, 1),
 	MAPPED(GATES, gates, SYNHOLD_SERVICES),
 	MAPPED(OWED, owed, SYNHOLD_SERVICES),
+	MAPPED(ASKED, asked, SYNHOLD_SERVICES),
 	MAPPED(GLOBAL, global, 1),
 	MAPPED(BASE, base, SYNHOLD_SERVICES),
 };

@@ -26,7 +26,7 @@
 #define INSTANCE_MAPS(X)                                                                                                   \
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
 	X(LISTS, lists) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally) X(SIGNALS, signals) \
-	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(GLOBAL, global) X(SOURCES, sources) X(PROOFS, proofs)     \
+	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(ASKED, asked) X(GLOBAL, global) X(SOURCES, sources) X(PROOFS, proofs)     \
 	X(OFFENDERS, offenders) X(CAPPED, capped) X(ADMISSIONS, admissions)                                                \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(TAP, tap) X(TAP_STATE, tap_state) X(EVENTS, events) X(QUIESCE, quiesce) X(BASE, base)
@@ -51,7 +51,7 @@ struct instance {
 	struct synhold_signals *signals;
 	struct synhold_offender_set *capped;
 	struct synhold_release_io *release_io;
-	struct synhold_gate *gates, *owed;
+	struct synhold_gate *gates, *owed, *asked;
 	struct synhold_global *global;
 	struct synhold_base *base;
 	unsigned int cpus; /* of per-CPU values */
