@@ -88,4 +88,19 @@ test_silent() {
 	stop silent KILL
 }
 
+# Nobody but such connections since the shield was attached, at first with its smallest window: what comes then is served all the same.
+test_silent_alone() {
+	local out
+	net_wide
+	server delay_us=2000
+	shield
+	clients silent do=idle rate=100 sources=50 port=30000 clients=6000 linger=20000 patience=20000
+	expect -q -t 20 handshakes.expired\>=300 handshakes.asked=0 handshakes.settled=0
+	out=$(storm first=1000 clients=1000 patience=20000 limit=20000)
+	expect_line "$out" served=1000 unfinished=0
+	assert_le "$(field p50_ms "$out")" 8000 "ms to be served after silent connections only"
+	expect handshakes.asked\>=1000
+	stop silent KILL
+}
+
 run_tests "$@"

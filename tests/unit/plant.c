@@ -23,6 +23,7 @@ enum plant_event_kind {
 	PLANT_LAG_DONE,
 	PLANT_DEAD_DONE,
 	PLANT_CALM,
+	PLANT_SILENT,
 	PLANT_KICK,
 	PLANT_TICK
 };
@@ -67,7 +68,8 @@ struct plant {
 	double dead_work, jitter, tokens;
 	uint64_t done_ns, median_ns;
 	/* since the last tick */
-	uint64_t settled, late, abandoned, expired, admitted, overflows, rtt_sum_us, delay_sum_ns, delays;
+	uint64_t settled, late, abandoned, expired, silent_expired, admitted, overflows, rtt_sum_us, delay_sum_ns,
+		delays;
 	uint64_t server_hist[SYNHOLD_HIST_BUCKETS], raw_hist[SYNHOLD_HIST_BUCKETS], own_hist[SYNHOLD_HIST_BUCKETS];
 	bool limited, failed;
 };
@@ -379,6 +381,7 @@ static void plant_expire(struct plant *plant)
 			if (plant->now_ns - attempt->admit_ns < plant->limits.expire_ns)
 				break;
 			plant_free(plant, slots->id[slots->head], &plant->expired);
+			plant->silent_expired += attempt->idle || !attempt->at_server;
 			attempt->slot = PLANT_EXPIRED;
 		}
 	}
@@ -414,6 +417,30 @@ static void plant_trace(struct plant *plant, const struct control_input *input)
 		result->ticks++;
 }
 
+/* What the server's acknowledgements tell. */
+static void plant_asks(struct plant *plant, struct control_input *input)
+{
+	const struct plant_config *config = plant->config;
+
+	if (config->server_first || config->unseen) {
+		input->greeted = plant->settled;
+		input->silent_expired = plant->expired;
+	} else {
+		input->asked_settled = plant->settled;
+		input->silent_expired = plant->silent_expired;
+	}
+	for (size_t i = plant->slots.head; i < plant->slots.tail; i++) {
+		const struct plant_attempt *attempt = &plant->attempt[plant->slots.id[i]];
+
+		if (attempt->slot != PLANT_INFLIGHT)
+			continue;
+		if (!attempt->idle && attempt->at_server && !config->server_first && !config->unseen)
+			input->asking++;
+		else if (plant->now_ns - attempt->admit_ns >= plant->limits.silent_after_ns)
+			input->silent++;
+	}
+}
+
 static void plant_tick(struct plant *plant, plant_controller controller, void *state)
 {
 	struct control_input input = {.now_ns = plant->now_ns, .admitted = plant->admitted};
@@ -429,6 +456,7 @@ static void plant_tick(struct plant *plant, plant_controller controller, void *s
 	input.window_limited = plant->limited;
 	input.inflight = plant->inflight;
 	input.held = plant->held_count;
+	plant_asks(plant, &input);
 	input.has_rtt = plant->config->rtt_known;
 	input.delay_count = plant->delays;
 	if (plant->delays) {
@@ -455,7 +483,7 @@ static void plant_tick(struct plant *plant, plant_controller controller, void *s
 	plant->result->abandoned += plant->abandoned;
 	plant->result->expired += plant->expired;
 	plant->result->late += plant->late;
-	plant->settled = plant->late = plant->abandoned = plant->expired = plant->admitted = 0;
+	plant->settled = plant->late = plant->abandoned = plant->expired = plant->silent_expired = plant->admitted = 0;
 	plant->overflows = plant->rtt_sum_us = plant->delay_sum_ns = plant->delays = 0;
 	memset(plant->server_hist, 0, sizeof(plant->server_hist));
 	memset(plant->raw_hist, 0, sizeof(plant->raw_hist));
@@ -508,6 +536,11 @@ static void plant_handle(struct plant *plant, struct plant_event event)
 		plant_connect(plant, PLANT_NOBODY, false);
 		plant_at(plant, -log(1 - plant_random(plant)) / config->calm_pps, PLANT_CALM, 0);
 		break;
+	case PLANT_SILENT:
+		plant_connect(plant, PLANT_NOBODY, true);
+		if ((double)plant->now_ns < config->silent_to * 1e9)
+			plant_at(plant, 1 / config->silent_pps, PLANT_SILENT, 0);
+		break;
 	case PLANT_KICK:
 	case PLANT_TICK:
 		break;
@@ -549,6 +582,8 @@ int plant_run(const struct plant_config *config, plant_controller controller, vo
 			 PLANT_SYN, i);
 	if (config->calm_pps > 0)
 		plant_at(&plant, 0, PLANT_CALM, 0);
+	if (config->silent_pps > 0)
+		plant_at(&plant, config->silent_from, PLANT_SILENT, 0);
 	if (config->hang_to > 0)
 		plant_at(&plant, config->hang_to, PLANT_KICK, 0);
 	plant_at(&plant, 0.1, PLANT_TICK, 0);

@@ -43,6 +43,10 @@ struct plant_config {
 	double retry;      /* seconds until the next try */
 	double calm_pps;   /* Poisson arrivals beside the herd, patient, until the horizon */
 	double idle_share; /* of all connections: opened and never used */
+	double silent_pps; /* clients that connect and say nothing, between these times; they never leave */
+	double silent_from, silent_to;
+	bool server_first; /* clients wait for the server's first byte before they send anything */
+	bool unseen;       /* not on this host: nobody sees who has asked */
 	bool rtt_known;
 	double horizon;
 };
@@ -72,6 +76,7 @@ struct plant_limits {
 	double window;
 	double ceiling_pps; /* 0 = none */
 	uint64_t expire_ns;
+	uint64_t silent_after_ns;
 };
 
 /* What is being judged: told of each tick, answers with limits. */

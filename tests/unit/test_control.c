@@ -33,6 +33,7 @@ static void drive_synhold(void *state, const struct control_input *input, struct
 	limits->window = output.window;
 	limits->ceiling_pps = output.ceiling_pps;
 	limits->expire_ns = output.expire_ns;
+	limits->silent_after_ns = output.silent_after_ns;
 }
 
 /* Additive increase of a rate, multiplicative decrease when over the target. */

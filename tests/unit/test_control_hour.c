@@ -32,6 +32,7 @@ static void drive_and_count(void *state, const struct control_input *input, stru
 	limits->window = output.window;
 	limits->ceiling_pps = output.ceiling_pps;
 	limits->expire_ns = output.expire_ns;
+	limits->silent_after_ns = output.silent_after_ns;
 	control_cpu_ns += cpu_ns() - start;
 }
 

@@ -117,6 +117,9 @@ static void say_window(const struct picture *p)
 		       cause(p, text, sizeof(text)), p->ceiling);
 	else
 		printf("state %s.\n", p->state);
+	if (number(p->answer, "silent") > 0)
+		printf("Of that window %.0f are for clients that connected and have said nothing since.\n",
+		       number(p->answer, "silent"));
 }
 
 static void say_delay(const struct picture *p)
@@ -301,7 +304,7 @@ void explain_print(const struct snapshot *snap, const struct snapshot_service *s
 		.answer = answer,
 		.name = pol->name,
 		.state = word(answer, "state"),
-		.window = number(answer, "window"),
+		.window = number(answer, "window") + number(answer, "silent"),
 		.ceiling = number(answer, "ceiling"),
 		.pace = number(answer, "settled_per_second"),
 		.delay_ms = number(answer, "server_delay_seconds") * 1e3,

@@ -89,15 +89,16 @@ static json_t *answer_explain(struct service *svc)
 	struct control_explain e;
 
 	control_explain(&svc->control, &e);
-	return json_pack("{s:s,s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:b,s:s,s:f,s:i,s:i,s:f}", "state",
-			 control_state_name(e.state), "window", (int)e.window, "ceiling", (int)e.ceiling_pps,
-			 "peak_inflight", (int)e.peak_inflight, "settled_per_second", e.settled_pps, "rtt_seconds",
-			 (double)e.rtt_ns / 1e9, "server_delay_seconds", (double)e.delay_ns / 1e9, "base_delay_seconds",
-			 (double)e.base_ns / 1e9, "goal_delay_seconds", (double)e.goal_ns / 1e9, "target_delay_seconds",
-			 (double)e.target_ns / 1e9, "quiet_seconds", (double)e.quiet_ns / 1e9, "pressure", e.pressure,
-			 "pressure_name", e.pressure_name, "slot_life_seconds", (double)e.expire_ns / 1e9, "changed",
-			 e.last.changed, "last_signal", e.last.name, "last_value", e.last.value, "last_from",
-			 (int)e.last.from, "last_to", (int)e.last.to, "last_age_seconds",
+	return json_pack("{s:s,s:i,s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:f,s:s,s:f,s:b,s:s,s:f,s:i,s:i,s:f}",
+			 "state", control_state_name(e.state), "window", (int)e.window, "silent", (int)e.silent,
+			 "ceiling", (int)e.ceiling_pps, "peak_inflight", (int)e.peak_inflight, "settled_per_second",
+			 e.settled_pps, "rtt_seconds", (double)e.rtt_ns / 1e9, "server_delay_seconds",
+			 (double)e.delay_ns / 1e9, "base_delay_seconds", (double)e.base_ns / 1e9, "goal_delay_seconds",
+			 (double)e.goal_ns / 1e9, "target_delay_seconds", (double)e.target_ns / 1e9, "quiet_seconds",
+			 (double)e.quiet_ns / 1e9, "pressure", e.pressure, "pressure_name", e.pressure_name,
+			 "slot_life_seconds", (double)e.expire_ns / 1e9, "changed", e.last.changed, "last_signal",
+			 e.last.name, "last_value", e.last.value, "last_from", (int)e.last.from, "last_to",
+			 (int)e.last.to, "last_age_seconds",
 			 e.last_ns ? (double)(instance_now_ns() - e.last_ns) / 1e9 : -1.0);
 }
 

@@ -145,13 +145,16 @@ static void control_publish(struct control *control, uint64_t now_ns, double bou
 	control->last_change_ns = now_ns;
 }
 
-int control_tick(struct control *control, const struct control_input *input, struct control_output *output)
+int control_tick(struct control *control, const struct control_input *counted, struct control_output *output)
 {
+	struct control_input seen, *input = &seen;
 	double dt_ns, bound;
 	bool biting;
 
-	if (input->now_ns <= control->last_tick_ns || input->pressures > CONTROL_SIGNALS)
+	if (counted->now_ns <= control->last_tick_ns || counted->pressures > CONTROL_SIGNALS)
 		return -EINVAL;
+	seen = *counted;
+	control_silent_tick(control, input);
 	dt_ns = (double)(input->now_ns - control->last_tick_ns);
 	control->limited = input->window_limited || (input->held && control->out && input->inflight >= control->out);
 	if (control->limited)
@@ -169,7 +172,9 @@ int control_tick(struct control *control, const struct control_input *input, str
 	control_state_set(control, biting);
 	control->last_tick_ns = input->now_ns;
 	control->last_inflight = input->inflight;
-	output->window = control->out;
+	output->silent = control_silent_given(control);
+	output->window = control->out + output->silent;
+	output->silent_after_ns = (uint64_t)control_silent_grace_ns(control);
 	output->ceiling_pps = control->ceiling_out;
 	output->expire_ns = (uint64_t)control->expire_ns;
 	output->cold = control->cold;

@@ -60,11 +60,16 @@ struct control_input {
 	uint64_t settled;  /* in time; late ones not included */
 	uint64_t abandoned;
 	uint64_t expired;
-	uint64_t late_settled; /* first byte after the slot had expired */
-	bool window_limited;   /* the window kept a SYN or a release back */
+	uint64_t late_settled;   /* first byte after the slot had expired */
+	bool window_limited;     /* the window kept a SYN or a release back */
+	uint64_t asked_settled;  /* settled in time by data, and the client had sent some before */
+	uint64_t greeted;        /* the same without; or where that cannot be seen */
+	uint64_t silent_expired; /* of the expired: had never asked */
 	/* now */
 	uint64_t inflight;
-	uint64_t held; /* entries waiting for the window or a service-wide rate */
+	uint64_t asking; /* of those, whose client has asked and waits */
+	uint64_t silent; /* of those, let in at least output.silent_after_ns ago and never asked */
+	uint64_t held;   /* entries waiting for the window or a service-wide rate */
 	/*
 	 * Delays of what settled since the last tick, late ones included; delay_count 0: nothing to say.
 	 * has_rtt: delay_* is the server's own (handshake round trip subtracted, as far as the kernel knew
@@ -97,10 +102,12 @@ struct control_change {
 };
 
 struct control_output {
-	uint32_t window;      /* handshakes in flight allowed; 0 = no window (policy says none) */
-	uint32_t ceiling_pps; /* handshakes started per second allowed, beside the policy's rate; 0 = none */
-	uint64_t expire_ns;   /* life of a slot, 1 to 10 s */
-	bool cold;            /* nothing is known yet of what the server can do */
+	uint32_t window;          /* handshakes in flight allowed; 0 = no window (policy says none) */
+	uint32_t silent;          /* so many of them for clients that say nothing, beside what the law gives */
+	uint64_t silent_after_ns; /* age from which an unasked slot counts as a silent one: input.silent */
+	uint32_t ceiling_pps;     /* handshakes started per second allowed, beside the policy's rate; 0 = none */
+	uint64_t expire_ns;       /* life of a slot, 1 to 10 s */
+	bool cold;                /* nothing is known yet of what the server can do */
 	struct control_change window_change;
 	struct control_change ceiling_change;
 };
@@ -128,7 +135,8 @@ struct control_explain {
 	uint64_t quiet_ns;  /* how long nothing has settled while handshakes waited */
 	double pressure;    /* highest ratio of the last second */
 	char pressure_name[SYNHOLD_NAME_LEN];
-	uint32_t window;
+	uint32_t window; /* without the slots of silent clients */
+	uint32_t silent;
 	uint32_t ceiling_pps;
 	uint32_t peak_inflight; /* of the last 5 to 10 s */
 	uint64_t expire_ns;
@@ -161,7 +169,7 @@ void control_restart(struct control *control, uint64_t now_ns);
  * One tick. The output is complete each time; the changes say what moved, so that every move can be logged.
  * -EINVAL: time did not advance, or more than CONTROL_SIGNALS pressures; the output is untouched then.
  */
-int control_tick(struct control *control, const struct control_input *input, struct control_output *output);
+int control_tick(struct control *control, const struct control_input *counted, struct control_output *output);
 
 void control_explain(const struct control *control, struct control_explain *explain);
 
@@ -232,6 +240,17 @@ struct control_server {
 	unsigned int probes_left;
 };
 
+/* Clients that say nothing (control_silent.c). */
+struct control_silent {
+	double asked; /* of the last settlements */
+	double total;
+	uint32_t slots; /* taken by them */
+	uint32_t out;   /* given */
+	unsigned int starved;
+	bool telling;       /* the sign is good for this service */
+	uint64_t asking_ns; /* when a client last waited that had asked */
+};
+
 /* Pressure loop (control_ceiling.c). */
 struct control_slow {
 	double ceiling;               /* 0 = none */
@@ -264,6 +283,7 @@ struct control {
 	struct control_policy policy;
 	struct control_server server;
 	struct control_slow slow;
+	struct control_silent silent;
 	struct control_slice history[CONTROL_HISTORY];
 	unsigned int slices;
 	uint64_t start_ns;

@@ -42,6 +42,7 @@ void control_explain(const struct control *control, struct control_explain *expl
 	explain->pressure = control->slow.pressure;
 	memcpy(explain->pressure_name, control->slow.name, sizeof(explain->pressure_name));
 	explain->window = control->out;
+	explain->silent = control_silent_given(control);
 	explain->ceiling_pps = control->ceiling_out;
 	explain->peak_inflight = control->peak[0] > control->peak[1] ? control->peak[0] : control->peak[1];
 	explain->expire_ns = (uint64_t)control->expire_ns;

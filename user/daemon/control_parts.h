@@ -43,6 +43,17 @@ double control_delay_probe(struct control *control, uint64_t now_ns, bool biting
 /* Forget the smoothing: the next samples count alone. */
 void control_delay_forget(struct control *control);
 
+/* control_silent.c: clients that say nothing. */
+
+/* Time a client has to ask. */
+double control_silent_grace_ns(const struct control *control);
+/* Counts the slots of silent clients, and takes them out of what the rest of the controller is told. */
+void control_silent_tick(struct control *control, struct control_input *input);
+/* Slots given to them beside the window. */
+uint32_t control_silent_given(const struct control *control);
+/* Nobody waits for the server: no client that has asked has been there for a while. */
+bool control_silent_only(const struct control *control, uint64_t now_ns);
+
 /* control_ceiling.c: the slow loop. `biting`: the window has kept SYNs back within the last second. */
 void control_ceiling_tick(struct control *control, const struct control_input *input, double dt_ns, bool biting,
 			  struct control_change *change);

@@ -107,7 +107,8 @@ static void window_stall(struct control *control, const struct control_input *in
 {
 	double patience = WINDOW_STALL_NS;
 
-	if (input->settled + input->late_settled || !control->last_inflight) {
+	if (input->settled + input->late_settled || !control->last_inflight ||
+	    control_silent_only(control, input->now_ns)) {
 		control->last_settled_ns = input->now_ns;
 		if (control->stalled) {
 			/* Another server for all we know. */

@@ -40,6 +40,8 @@ void signals_share(struct service *svc, uint64_t now_ns)
 	}
 	if (svc->syn_recv_ns && svc->listeners)
 		signals_add(&set, "syn_recv", SYNHOLD_UNIT_COUNT, svc->syn_recv, 0, svc->syn_recv_ns);
+	if (e.silent)
+		signals_add(&set, "silent", SYNHOLD_UNIT_COUNT, e.silent, 0, svc->settlements_ns);
 	pressure_share(svc, &set, now_ns);
 	signals_publish(&svc->daemon->inst->signals[svc->id], &set);
 }

@@ -176,6 +176,26 @@ static void watch_blindness(struct service *svc)
 		log_line(LOG_LEVEL_INFO, "%s: window in force again: replies are seen", svc->policy.name);
 }
 
+/* Of those in flight, who has asked, and who is old enough to have and has not: bucket by bucket of the two gates. */
+static void fill_silent(const struct service *svc, struct control_input *in)
+{
+	const struct instance *inst = svc->daemon->inst;
+	const struct synhold_gate *all = &inst->gates[svc->id], *asked = &inst->asked[svc->id];
+	uint64_t after_ns = svc->last.silent_after_ns;
+	int64_t asking = __atomic_load_n(&asked->inflight, __ATOMIC_RELAXED);
+	uint32_t young = (uint32_t)((in->now_ns - after_ns) >> SYNHOLD_EPOCH_SHIFT);
+
+	in->asking = asking > 0 ? (uint64_t)asking : 0;
+	for (unsigned int i = 0; after_ns && i < SYNHOLD_BUCKETS; i++) {
+		uint64_t here = __atomic_load_n(&all->buckets[i], __ATOMIC_RELAXED);
+		uint64_t beside = __atomic_load_n(&asked->buckets[i], __ATOMIC_RELAXED);
+		uint32_t slots = (uint32_t)here, of_asked = here >> 32 == beside >> 32 ? (uint32_t)beside : 0;
+
+		if ((uint32_t)(here >> 32) < young && slots > of_asked)
+			in->silent += slots - of_asked;
+	}
+}
+
 static void tick_service(struct service *svc, uint64_t now_ns)
 {
 	struct daemon *d = svc->daemon;
@@ -200,6 +220,12 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 	in.abandoned -= svc->count.left - was.left < in.abandoned ? svc->count.left - was.left : in.abandoned;
 	in.expired = svc->count.outcome[SYNHOLD_OUTCOME_EXPIRED] - was.outcome[SYNHOLD_OUTCOME_EXPIRED];
 	in.late_settled = svc->count.late - was.late;
+	in.asked_settled = svc->count.asked_settled - was.asked_settled;
+	in.greeted = svc->count.greeted - was.greeted;
+	in.silent_expired = svc->count.asked_expired - was.asked_expired;
+	in.silent_expired = in.expired > in.silent_expired ? in.expired - in.silent_expired : 0;
+	if (in.inflight)
+		fill_silent(svc, &in);
 	/* not what only lacked proof: that is no demand */
 	in.window_limited =
 		svc->count.over_limit[SYNHOLD_REASON_WINDOW] + svc->count.would_limit[SYNHOLD_REASON_WINDOW] -

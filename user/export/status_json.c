@@ -108,6 +108,7 @@ static json_t *handshakes_json(const struct synhold_counters *count)
 
 	json_object_set_new(object, "started", json_integer((json_int_t)count->started));
 	json_object_set_new(object, "late", json_integer((json_int_t)count->late));
+	json_object_set_new(object, "asked", json_integer((json_int_t)count->asked));
 	return object;
 }
 
