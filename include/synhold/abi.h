@@ -13,7 +13,7 @@
 
 #include <linux/types.h>
 
-#define SYNHOLD_ABI_VERSION 3
+#define SYNHOLD_ABI_VERSION 4
 
 #define SYNHOLD_SERVICES 256 /* services of an instance; also the number of gates and counters */
 #define SYNHOLD_NAME_LEN 40  /* a name has at most 32 characters */
