@@ -15,9 +15,11 @@ replay() {
 	assert_eq "$(jq -r '.error.message' "$REPORT")" null "error"
 	assert_eq "$status" "$(jq 'if .verdict.passed then 0 else 1 end' "$REPORT")" "exit status"
 	# A few clients that a small drill ends with weigh more than they do at full size: how long it took is not asked of it.
-	FREE=ratio
-	[ "${SYNHOLD_DRILLS:-}" != full ] || FREE=
-	assert_eq "$(jq -c --arg free "$FREE" '[.verdict.judged[] | select((.held | not) and .figure != $free)]' "$REPORT")" "[]" "broken bounds"
+	# A single probe that comes late says more of a machine that others use than of the shield: the balancer forgives one, too.
+	FREE=ratio ONE=front.probes_lost
+	[ "${SYNHOLD_DRILLS:-}" != full ] || FREE='' ONE=''
+	assert_eq "$(jq -c --arg free "$FREE" --arg one "$ONE" '[.verdict.judged[]
+		| select((.held | not) and .figure != $free and (.figure != $one or .value > 1))]' "$REPORT")" "[]" "broken bounds"
 	[ -s "$LOGS/$1.svg" ] || fail "no picture"
 	shield_is_judged
 }
