@@ -8,6 +8,8 @@
 #include "lib/ramp.h"
 #include "lib/units.h"
 
+#define ADVICE_QUIET_S 2 /* nothing has settled for so long while handshakes waited */
+
 struct picture {
 	const struct snapshot *snap;
 	const struct snapshot_service *svc;
@@ -274,19 +276,40 @@ static void say_limits(const struct picture *p)
 				  "; no SYN was ever over a limit.");
 }
 
+/* Those who wait, and what for, when it is not the server's pace. Returns whether that was it. */
+static int say_advice_held(const struct picture *p)
+{
+	const struct synhold_policy *pol = &p->svc->policy;
+	const struct synhold_runtime *run = &p->svc->runtime;
+
+	if (run->held && !run->queued) {
+		printf("What you can do: those who wait are outside the share, or above their own rate: synhold status %s --held names them; synhold set %s share=100%% or source-rate=none lets them in.\n",
+		       p->name, p->name);
+		return 1;
+	}
+	if (run->queued && pol->rate_pps && (!p->svc->window || p->svc->inflight < (int64_t)p->svc->window)) {
+		printf("What you can do: the rate of %llu SYN/s that was set holds them back, not the server: synhold set %s rate=none, or a higher one.\n",
+		       (unsigned long long)pol->rate_pps, p->name);
+		return 1;
+	}
+	return 0;
+}
+
 static void say_advice(const struct picture *p)
 {
 	if (p->closed)
 		printf("What you can do: synhold open %s lets new connections in again; synhold ramp %s --from 5%% --to 100%% --over 5m after it brings them back bit by bit.\n",
 		       p->name, p->name);
-	else if (state_is(p, "stall"))
+	else if (state_is(p, "stall") || (number(p->answer, "quiet_seconds") > ADVICE_QUIET_S && p->svc->inflight))
 		printf("What you can do: look at the server, it does not answer; synhold flush %s clears its accept queue, synhold close %s spares it new work.\n",
 		       p->name, p->name);
 	else if (state_is(p, "ceiling") || state_is(p, "drain") || p->pressure > 1)
-		printf("What you can do: relieve %s; the ceiling then rises by itself. synhold ramp %s reverse lets fewer in.\n",
+		printf("What you can do: relieve %s; the ceiling then rises by itself. synhold set %s share=50%% lets fewer in.\n",
 		       *word(p->answer, "pressure_name") ? word(p->answer, "pressure_name") : "the server", p->name);
 	else if (p->svc->runtime.held && p->delay_ms > 1.15 * p->goal_ms)
 		printf("What you can do: add capacity, or raise target-delay if clients can bear to wait longer for the server.\n");
+	else if (say_advice_held(p))
+		return;
 	else if (p->svc->runtime.held && p->pace > 0)
 		printf("What you can do: wait, at this pace those who wait are through in about %.0f s; synhold prefer lets some sources go first.\n",
 		       (double)p->svc->runtime.held / p->pace);
