@@ -368,6 +368,18 @@ equations() {
 		  (if .inflight < 0 then "\($n): inflight \(.inflight)" else empty end)' <<<"$1"
 }
 
+counters() { # numbers that must never go backwards, one a line
+	json '.services[] | .name as $n
+		| (.syn, .over_limit, .handshakes, .hold.discarded, {entered: .hold.entered, released: .hold.released})
+		| to_entries[] | "\($n).\(.key) \(.value)"' | sort
+}
+
+not_backwards() { # BEFORE
+	join -a 1 <(echo "$1") <(counters) | while read -r key was is; do
+		[ "${is:-0}" -ge "$was" ] || fail "$key went from $was to ${is:-nothing}"
+	done
+}
+
 instances() {
 	local dir
 	for dir in /sys/fs/bpf/synhold/*/; do

@@ -3,19 +3,6 @@
 # The daemon dies, hangs, comes back; and there is only one.
 . "$(dirname "$0")/lib.sh"
 
-counters() { # numbers that must never go backwards, one a line
-	json '.services[0] | (.syn, .over_limit, .handshakes, .hold.discarded, {entered: .hold.entered, released: .hold.released})
-		| to_entries[] | "\(.key) \(.value)"'
-}
-
-not_backwards() { # BEFORE
-	local after
-	after=$(counters)
-	paste -d ' ' <(echo "$1") <(echo "$after") | while read -r key was _ is; do
-		[ "$is" -ge "$was" ] || fail "$key went from $was back to $is"
-	done
-}
-
 # 1,000 clients at once on a server that takes 100 a second; the daemon is gone while most of them are held.
 herd_and() { # SIGNAL
 	server delay_us=8000

@@ -7,18 +7,6 @@
 NOW=$SYNHOLD
 NEXT=$(dirname "$SYNHOLD")/next/synhold
 
-counters() { # numbers that must never go backwards, one a line
-	json '.services[] | .name as $n
-		| (.syn, .over_limit, .handshakes, .hold.discarded, {entered: .hold.entered, released: .hold.released})
-		| to_entries[] | "\($n).\(.key) \(.value)"' | sort
-}
-
-not_backwards() { # BEFORE
-	join -a 1 <(echo "$1") <(counters) | while read -r key was is; do
-		[ "${is:-0}" -ge "$was" ] || fail "$key went from $was to ${is:-nothing}"
-	done
-}
-
 # A service that is closed to all, under fire from the first moment to the last.
 fire() {
 	SERVER_PORT=8001 server shut

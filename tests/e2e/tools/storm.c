@@ -248,13 +248,6 @@ static void timers(uint32_t begun, uint64_t now)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void run(void)
 {
 	struct epoll_event events[EVENTS];
@@ -279,7 +272,7 @@ static void run(void)
 	}
 	for (uint32_t i = 0; i < begun; i++)
 		hang_up(&clients[i], 0);
-	qsort(latency_us, options.clients, sizeof(*latency_us), by_value);
+	qsort(latency_us, options.clients, sizeof(*latency_us), tool_by_value);
 	printf("served=%lu connected=%lu attempts=%lu refused=%lu timeout=%lu reset=%lu failed=%lu corrupt=%lu unfinished=%u error=%s "
 	       "p50_ms=%u p99_ms=%u p99_us=%u longest_ms=%u elapsed_ms=%lu",
 	       totals.served, totals.connected, totals.attempts, totals.refused, totals.timeout, totals.reset,

@@ -193,13 +193,6 @@ static void timers(uint32_t begun, uint64_t now)
 	}
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void run(void)
 {
 	struct epoll_event events[EVENTS];
@@ -223,7 +216,7 @@ static void run(void)
 	}
 	for (uint32_t i = 0; i < begun; i++)
 		hang_up(&clients[i]);
-	qsort(latency_us, options.clients, sizeof(*latency_us), by_value);
+	qsort(latency_us, options.clients, sizeof(*latency_us), tool_by_value);
 	printf("served=%lu connected=%lu shaken=%lu attempts=%lu timeout=%lu failed=%lu unfinished=%u p50_ms=%u p99_ms=%u "
 	       "longest_ms=%u elapsed_ms=%lu",
 	       totals.served, totals.connected, totals.shaken, totals.attempts, totals.timeout, totals.failed,

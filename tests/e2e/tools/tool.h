@@ -157,6 +157,14 @@ static inline void tool_series_print(const struct tool_series *series)
 		printf("%s%u", i ? "," : " series=", series->count[i]);
 }
 
+/* For qsort() of 32-bit numbers, the smallest first. */
+static inline int tool_by_value(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static inline void tool_raise_files(void)
 {
 	struct rlimit limit;
