@@ -14,16 +14,31 @@
 #define COMPAT_UNROLL _Pragma("unroll")
 #define COMPAT_NO_UNROLL _Pragma("nounroll")
 #include "compat_old.h"
+/*
+ * What a packet is to all functions lies in a map: the stack of a whole chain of calls is 512 bytes, and the verifiers
+ * of older kernels would follow every value that may stand there. One place a CPU is enough: each is used by one hook,
+ * which nothing of its kind interrupts.
+ */
+#define COMPAT_DEFINE_ROOM(name_, value_)                \
+	struct {                                         \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
+		__uint(max_entries, 1);                  \
+		__type(key, __u32);                      \
+		__type(value, value_);                   \
+	} name_ SEC(".maps")
+#define COMPAT_ROOM(room)                           \
+	({                                          \
+		__u32 zero_ = 0;                    \
+                                                    \
+		bpf_map_lookup_elem(&room, &zero_); \
+	})
 #ifndef COMPAT_STATIC
 /* A function that the verifier looks at once, whatever it is called with. */
 #define COMPAT_GLOBAL __noinline
-/* Where that lies which a pointer given to such a function points to: on the stack. */
-#define COMPAT_ROOM(room, here) (here)
 /* An argument of a function that must be verified once on every kernel: declared, found, given. */
 #define COMPAT_REF(type, name) type *name
 #define COMPAT_DEREF(type, name, room) ((void)0)
 #define COMPAT_GIVE(name) (name)
-#define COMPAT_DEFINE_ROOM(room, value) _Static_assert(sizeof(value) > 0, "a structure")
 #endif
 #else
 #include <arpa/inet.h> /* with the protocol numbers; the kernel's header would define them twice */

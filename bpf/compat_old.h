@@ -10,26 +10,8 @@
 #include <linux/bpf.h>
 
 #ifdef COMPAT_STATIC
-/*
- * Verified anew for each call, then. What the arguments point to must lie in a map and not on the stack, or the
- * verifier would follow every value that may stand there. One place a CPU is enough: each is used by one hook, which
- * nothing of its kind interrupts.
- */
+/* Verified anew for each call, then. */
 #define COMPAT_GLOBAL static __noinline
-#define COMPAT_DEFINE_ROOM(name_, value_)                \
-	struct {                                         \
-		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); \
-		__uint(max_entries, 1);                  \
-		__type(key, __u32);                      \
-		__type(value, value_);                   \
-	} name_ SEC(".maps")
-#define COMPAT_ROOM(room, here)                                       \
-	({                                                            \
-		__u32 zero_ = 0;                                      \
-                                                                      \
-		(void)(here);                                         \
-		(__typeof__(here))bpf_map_lookup_elem(&room, &zero_); \
-	})
 /* Numbers may be arguments of global functions: such a one is given the place of its structure in the room. */
 #define COMPAT_REF(type, name) __u32 name##_place
 #define COMPAT_DEREF(type, name, room) type *name = bpf_map_lookup_elem(&room, &name##_place)

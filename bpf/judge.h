@@ -15,6 +15,9 @@ const volatile __u32 hold_supported SEC(".rodata.hold") = 1;
 /* Linux 5.10 refuses types that tell of a section, here clang's own constants, but of nothing in it. */
 const volatile __u32 programs_abi_version = SYNHOLD_ABI_VERSION;
 
+/* Of a held SYN that no hold-time ends: longer than any stack goes on sending copies, each of which renews it. */
+#define HOLD_MARK_LIFE_NS 3600000000000ULL
+
 /* Hands the frame to the daemon. 0; 1 when another CPU let a copy of it in meanwhile; -1 when it cannot be held now. */
 COMPAT_GLOBAL int hold_frame(struct xdp_md *ctx, struct verdict_request *rq, __u32 reason)
 {
@@ -107,6 +110,8 @@ static __always_inline int excess(struct xdp_md *ctx, struct verdict_request *rq
 		if (!alive)
 			reason = SYNHOLD_REASON_FALLBACK;
 		else if (plain && (is_held || !run->hold_full)) {
+			slots_note(&rq->syn, rq->now,
+				   rq->now + (pol->hold_time_ns ? pol->hold_time_ns : HOLD_MARK_LIFE_NS));
 			failed = hold_frame(ctx, rq, reason);
 			if (failed > 0) {
 				count->retransmits++;
@@ -222,7 +227,7 @@ COMPAT_GLOBAL int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	if (!pol || !run || !gate || !count)
 		return XDP_PASS;
 
-	known = bpf_map_lookup_elem(&marks, &rq->tuple);
+	known = slots_may_be_marked(&rq->tuple, rq->now) ? bpf_map_lookup_elem(&marks, &rq->tuple) : NULL;
 	if (known && known->flags & SYNHOLD_MARK_FRESH) { /* our own re-injection passing again (generic mode) */
 		known->flags &= ~SYNHOLD_MARK_FRESH;
 		return XDP_PASS;
@@ -302,7 +307,7 @@ decide:
 	return excess(ctx, rq, pol, run, count, is_held, reason, alive);
 admit_aside: /* without a slot; a copy that waits in the queue must not follow it */
 	if (is_held)
-		bpf_map_delete_elem(&marks, &rq->tuple);
+		slots_unmark(&rq->tuple);
 admit:
 	rq->verdict = SYNHOLD_VERDICT_ADMIT;
 	rq->reason = (__u8)reason;

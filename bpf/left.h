@@ -70,6 +70,8 @@ COMPAT_GLOBAL int client_sent(struct slots_syn *segment, __u32 flags, __u32 ack)
 	if (!segment)
 		return 0;
 	tuple = &segment->tuple;
+	if (!slots_may_be_marked(tuple, 0))
+		return 0;
 	mark = bpf_map_lookup_elem(&marks, tuple);
 	if (!mark || segment->isn - mark->isn > LEFT_SPAN_BYTES)
 		return 0;
@@ -88,7 +90,7 @@ COMPAT_GLOBAL int client_sent(struct slots_syn *segment, __u32 flags, __u32 ack)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (mark->state == SYNHOLD_MARK_HELD) {
-		if (!bpf_map_delete_elem(&marks, tuple))
+		if (!slots_unmark(tuple))
 			slots_wake_reset(tuple, service, now);
 		return 0;
 	}

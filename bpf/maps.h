@@ -83,6 +83,7 @@ MAP_ARRAY(owed, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(asked, struct synhold_gate, SYNHOLD_SERVICES, BPF_F_MMAPABLE);
 MAP_ARRAY(global, struct synhold_global, 1, BPF_F_MMAPABLE);
 MAP_ARRAY(sources, struct synhold_source_set, SYNHOLD_SOURCE_SETS, 0);
+MAP_ARRAY(source_filter, struct synhold_filter, SYNHOLD_SOURCE_FILTER, 0);
 MAP_ARRAY(proofs, struct synhold_proof_set, SYNHOLD_PROOF_SETS, 0);
 MAP_ARRAY(admissions, struct synhold_admission, SYNHOLD_ADMISSIONS, 0);
 MAP_PERCPU(counters, struct synhold_counters, SYNHOLD_SERVICES);
@@ -95,6 +96,7 @@ struct {
 	__type(value, struct synhold_mark);
 	__uint(max_entries, SYNHOLD_MARKS);
 } marks SEC(".maps");
+MAP_ARRAY(mark_filter, struct synhold_filter, SYNHOLD_MARK_FILTER, 0);
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 << 20);

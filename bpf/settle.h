@@ -134,6 +134,8 @@ COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 	closes = seg->flags & (PARSE_FIN | PARSE_RST);
 	if (!seg->payload && !closes && !seg->asked && !(seg->flags & PARSE_SYN && acks_watched()))
 		return 0;
+	if (!slots_may_be_marked(&seg->tuple, 0))
+		return 0;
 	mark = bpf_map_lookup_elem(&marks, &seg->tuple);
 	if (!mark || mark->state != SYNHOLD_MARK_INFLIGHT)
 		return 0;

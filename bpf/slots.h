@@ -3,6 +3,7 @@
 #ifndef SYNHOLD_BPF_SLOTS_H
 #define SYNHOLD_BPF_SLOTS_H
 
+#include "filter.h"
 #include "gate.h"
 #include "maps.h"
 
@@ -14,9 +15,58 @@ struct slots_syn {
 	__u32 isn; /* host order */
 };
 
+#define SLOTS_MARK_LIFE_NS (2 * SYNHOLD_EXPIRE_MAX_NS) /* of the mark of an admission: then its slot is long over */
+
 static __always_inline struct synhold_counters *slots_counters(__u32 service)
 {
 	return bpf_map_lookup_elem(&counters, &service);
+}
+
+static __always_inline __u32 *slots_filter_word(__u64 hash)
+{
+	__u32 place = filter_place(hash), line = place / SYNHOLD_FILTER_WORDS;
+	struct synhold_filter *words = bpf_map_lookup_elem(&mark_filter, &line);
+
+	return words ? &words->word[place % SYNHOLD_FILTER_WORDS] : NULL;
+}
+
+/* Whether the tuple may have a mark, and one that is not over; now = 0: or one that is. */
+static __always_inline int slots_may_be_marked(const struct synhold_tuple *tuple, __u64 now)
+{
+	__u64 hash = filter_hash(tuple);
+	__u32 *word = slots_filter_word(hash);
+
+	return word && filter_may_mark(*(volatile __u32 *)word, filter_tag(hash), now);
+}
+
+/* Says so, before the mark is put there. Global: verified once. */
+COMPAT_GLOBAL int slots_note(const struct slots_syn *syn, __u64 now, __u64 until)
+{
+	__u64 hash;
+	__u32 *word;
+
+	if (!syn)
+		return 0;
+	hash = filter_hash(&syn->tuple);
+	word = slots_filter_word(hash);
+	if (word)
+		filter_note_mark(word, filter_tag(hash), now, until);
+	return 0;
+}
+
+/* Takes the mark away, and what says that it may be there. As bpf_map_delete_elem(). */
+static __always_inline long slots_unmark(const struct synhold_tuple *tuple)
+{
+	__u64 hash = filter_hash(tuple);
+	__u32 *word = slots_filter_word(hash), seen = 0;
+	long failed;
+
+	if (word)
+		seen = *(volatile __u32 *)word;
+	failed = bpf_map_delete_elem(&marks, tuple);
+	if (word && !failed)
+		filter_clear_mark(word, filter_tag(hash), seen);
+	return failed;
 }
 
 /* How long a slot of the service lives. */
@@ -159,13 +209,28 @@ __noinline int slots_forget(__u64 now)
 	}
 	index = tail & (SYNHOLD_ADMISSIONS - 1);
 	slot = bpf_map_lookup_elem(&admissions, &index);
-	if (!slot || slot->since_ns + 2 * SYNHOLD_EXPIRE_MAX_NS > now)
+	if (!slot || slot->since_ns + SLOTS_MARK_LIFE_NS > now)
 		return 0;
 	mark = bpf_map_lookup_elem(&marks, &slot->tuple);
 	if (mark && mark->since_ns == slot->since_ns && mark->state == SYNHOLD_MARK_INFLIGHT)
 		bpf_map_delete_elem(&marks, &slot->tuple);
 	COMPAT_CAS(&all->admission_tail, tail, tail + 1);
 	return 1;
+}
+
+/* Stores the mark of an admission. One that is over, which nobody looked for any more, is in nobody's way. */
+static __always_inline long slots_put(const struct synhold_tuple *tuple, const struct synhold_mark *fresh,
+				      const struct synhold_gate *gate, __u32 known)
+{
+	long failed = bpf_map_update_elem(&marks, tuple, fresh, known ? BPF_ANY : BPF_NOEXIST);
+	struct synhold_mark *mark;
+
+	if (failed != -17 /* EEXIST */)
+		return failed;
+	mark = bpf_map_lookup_elem(&marks, tuple);
+	if (mark && (mark->state != SYNHOLD_MARK_INFLIGHT || gate_slot_live(gate, mark->epoch)))
+		return failed;
+	return bpf_map_update_elem(&marks, tuple, fresh, BPF_ANY);
 }
 
 /*
@@ -202,8 +267,8 @@ COMPAT_GLOBAL int slots_start(const struct slots_syn *syn, __u32 service, __u64 
 		return -1;
 	if (expired)
 		slots_expired(gate, count, expired);
-	if (bpf_map_update_elem(&marks, &syn->tuple, &fresh, flags & SLOTS_KNOWN ? BPF_ANY : BPF_NOEXIST) ==
-	    -17 /* EEXIST */) {
+	slots_note(syn, now, now + SLOTS_MARK_LIFE_NS);
+	if (slots_put(&syn->tuple, &fresh, gate, flags & SLOTS_KNOWN) == -17 /* EEXIST */) {
 		if (!gate_end(gate, fresh.epoch))
 			count->started++; /* others never let us take it back: it will be counted as expired */
 		return 1;
@@ -264,7 +329,7 @@ static __always_inline int slots_unask(struct synhold_mark *mark, __u32 now_left
  */
 static __always_inline int slots_end(const struct synhold_tuple *tuple, struct synhold_gate *gate, __u32 epoch)
 {
-	if (bpf_map_delete_elem(&marks, tuple))
+	if (slots_unmark(tuple))
 		return -1;
 	return gate_end(gate, epoch);
 }

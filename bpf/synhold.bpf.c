@@ -29,7 +29,7 @@ SEC("xdp")
 int synhold_shield(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *data_end = (void *)(long)ctx->data_end;
-	struct verdict_request here, *rq;
+	struct verdict_request *rq;
 	struct parse_packet pkt;
 	int result;
 
@@ -50,7 +50,7 @@ int synhold_shield(struct xdp_md *ctx)
 		return XDP_PASS;
 	if (pkt.flags & PARSE_SYN && !port_has_word(bpf_ntohs(pkt.tcp->dest)))
 		return XDP_PASS;
-	rq = COMPAT_ROOM(request_room, &here);
+	rq = COMPAT_ROOM(request_room);
 	if (!rq)
 		return XDP_PASS;
 	__builtin_memset(rq, 0, sizeof(*rq));
@@ -80,12 +80,10 @@ int synhold_egress(struct __sk_buff *skb)
 	void *data, *data_end;
 	struct bpf_tcp_sock *tcp = NULL;
 	struct parse_packet pkt;
-	struct sent_segment here, *seg = COMPAT_ROOM(segment_room, &here);
+	struct sent_segment *seg;
 	struct bpf_sock *sk = skb->sk;
 	__u32 header;
 
-	if (!seg)
-		return TC_ACT_UNSPEC;
 	if (sk) {
 		tcp = bpf_tcp_sock(sk); /* NULL for what is no TCP socket, or none that is full */
 		/* past the first flight, and past all bytes that settle-bytes may want to see */
@@ -96,6 +94,9 @@ int synhold_egress(struct __sk_buff *skb)
 	data = (void *)(long)skb->data;
 	data_end = (void *)(long)skb->data_end;
 	if (parse_frame(data, data_end, &pkt) != PARSE_TCP)
+		return TC_ACT_UNSPEC;
+	seg = COMPAT_ROOM(segment_room);
+	if (!seg)
 		return TC_ACT_UNSPEC;
 	parse_tuple(&pkt, 1, &seg->tuple);
 	header = pkt.tcp->doff * 4;
@@ -134,7 +135,7 @@ SEC("xdp")
 int synhold_release(struct xdp_md *ctx)
 {
 	struct synhold_release_io *io;
-	struct verdict_request here, *rq = COMPAT_ROOM(request_room, &here);
+	struct verdict_request *rq = COMPAT_ROOM(request_room);
 	struct synhold_control *ctl;
 	struct synhold_policy *pol;
 	struct synhold_runtime *run;

@@ -14,6 +14,10 @@
 #include "rate.h"
 #include "slots.h"
 
+#ifndef VERDICT_SOURCES_FILTERED /* benchmarks compile this without */
+#define VERDICT_SOURCES_FILTERED 1
+#endif
+
 /* A SYN apart from its frame: numbers only, so that each function below is verified once whatever the way through the
  * parser was. */
 struct verdict_request {
@@ -50,6 +54,15 @@ struct verdict_request {
 };
 COMPAT_DEFINE_ROOM(request_room, struct verdict_request);
 
+/* Word of the filter before `sources` for those whose hash ends like this one. */
+static __always_inline __u32 *verdict_source_word(__u64 source)
+{
+	__u32 line = ((__u32)source / SYNHOLD_FILTER_WORDS) & (SYNHOLD_SOURCE_FILTER - 1);
+	struct synhold_filter *words = bpf_map_lookup_elem(&source_filter, &line);
+
+	return words ? &words->word[(__u32)source % SYNHOLD_FILTER_WORDS] : NULL;
+}
+
 /* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with
  * retry_ns. Global: verified once. */
 __noinline int verdict_source_take(COMPAT_REF(struct verdict_request, rq), __u32 lane, __u64 interval, __u64 limit)
@@ -57,7 +70,7 @@ __noinline int verdict_source_take(COMPAT_REF(struct verdict_request, rq), __u32
 	COMPAT_DEREF(struct verdict_request, rq, request_room);
 	__u64 wait_ticks = 0, taken = 0;
 	struct synhold_source_set *set;
-	__u32 index, slot = 0;
+	__u32 index, slot = 0, *word;
 	__u64 source;
 	int ok;
 
@@ -72,6 +85,10 @@ __noinline int verdict_source_take(COMPAT_REF(struct verdict_request, rq), __u32
 	rq->source_slot = (__u8)slot;
 	rq->source_taken = taken;
 	rq->retry_ns = ok ? 0 : rq->now + (wait_ticks << SYNHOLD_SOURCE_TICK_SHIFT);
+	word = ok ? verdict_source_word(source) : NULL;
+	if (word)
+		filter_note_debt(word, rq->now + (((taken - rate_ticks(rq->now)) & RATE_TICK_MASK)
+						  << SYNHOLD_SOURCE_TICK_SHIFT));
 	return ok;
 }
 
@@ -219,9 +236,12 @@ static __always_inline void verdict_look(struct xdp_md *ctx, struct verdict_requ
 static __always_inline int verdict_source_refuses(struct verdict_request *rq, const struct synhold_policy *pol)
 {
 	__u64 source = hash_for_service(rq->source, rq->service), wait_ticks = 0;
+	__u32 index = rate_source_set(source), *word = verdict_source_word(source);
 	struct synhold_source_set *set;
-	__u32 index = rate_source_set(source);
 
+	if (VERDICT_SOURCES_FILTERED && word && !filter_may_owe(word, rq->now) &&
+	    rate_conforms(0, pol->source_interval, pol->source_limit))
+		return 0;
 	set = bpf_map_lookup_elem(&sources, &index);
 	if (!set ||
 	    rate_source_look(set, source, rate_ticks(rq->now), pol->source_interval, pol->source_limit, &wait_ticks))

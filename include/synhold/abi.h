@@ -13,7 +13,7 @@
 
 #include <linux/types.h>
 
-#define SYNHOLD_ABI_VERSION 4
+#define SYNHOLD_ABI_VERSION 5
 
 #define SYNHOLD_SERVICES 256 /* services of an instance; also the number of gates and counters */
 #define SYNHOLD_NAME_LEN 40  /* a name has at most 32 characters */
@@ -31,6 +31,9 @@
 #define SYNHOLD_ADMISSIONS 131072 /* a power of two, at most half of SYNHOLD_MARKS */
 #define SYNHOLD_SOURCE_SETS 131072
 #define SYNHOLD_SOURCE_WAYS 8
+#define SYNHOLD_MARK_FILTER 1024   /* lines, a power of two: 64 KiB stay in a core's caches, 512 do not */
+#define SYNHOLD_SOURCE_FILTER 1024 /* the same */
+#define SYNHOLD_FILTER_WORDS 16    /* of a line */
 #define SYNHOLD_PROOF_SETS 262144
 #define SYNHOLD_PROOF_WAYS 8
 #define SYNHOLD_OFFENDER_SETS 64
@@ -307,6 +310,12 @@ struct synhold_source_set {
 	__u64 entry[SYNHOLD_SOURCE_WAYS];
 };
 
+/* maps `mark_filter` and `source_filter`: whether there is anything to look up in `marks` and in `sources`, see
+ * bpf/filter.h; written by BPF only. */
+struct synhold_filter {
+	__u32 word[SYNHOLD_FILTER_WORDS];
+};
+
 /* map `proofs`: sets of keyed-hash tag of tuple and sequence number << 24 | shown << 23 | coarse time of the first
  * copy. */
 struct synhold_proof_set {
@@ -512,6 +521,7 @@ SYNHOLD_ASSERT_SIZE(struct synhold_spec, 24);
 SYNHOLD_ASSERT_SIZE(struct synhold_specs, 8 + 24 * SYNHOLD_SPECS);
 SYNHOLD_ASSERT_SIZE(struct synhold_addr_key, 24);
 SYNHOLD_ASSERT_SIZE(struct synhold_source_set, 64);
+SYNHOLD_ASSERT_SIZE(struct synhold_filter, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_signals, 8 + 72 * SYNHOLD_SIGNALS);
 SYNHOLD_ASSERT_SIZE(struct synhold_proof_set, 64);
 SYNHOLD_ASSERT_SIZE(struct synhold_offender_set, 56 * SYNHOLD_OFFENDER_WAYS);

@@ -57,4 +57,5 @@ static __always_inline int lru_look(__u64 source, __u64 now, __u64 interval, __u
 	lru_take(source, now, interval, limit, wait)
 #define rate_source_return(set, slot, taken, interval) lru_return(hash_for_service(rq->source, service), interval)
 
+#define VERDICT_SOURCES_FILTERED 0
 #include "synhold.bpf.c"

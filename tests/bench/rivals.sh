@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a refused SYN costs over veth, here and with others: rivals.sh [ROUNDS] [SYNS], JSON rows on stdout. Root. Each rival has a network
 # namespace of its own with one end of a pair; they are flooded in turn, ROUNDS times, with SYNs of random sources, and the least of each
-# counts: CPU seconds per million SYNs, of the sender and of the softirqs it causes. `net` is that less a bare drop at the same hook.
+# counts: CPU seconds per million SYNs, `seconds` of a thread that polls the device and finds 64 of them at a time, as the driver of a card
+# does under a flood; `single` of sender and receiver when each SYN is received before the next is sent. `net` and `single_net` are that
+# less a bare drop at the same hook.
 # What cannot be had (a program that is not installed, a kernel without it) has a row that says why.
 set -euo pipefail
 
@@ -37,12 +39,12 @@ inside()
 
 shield() # KEY=VALUE...
 {
-	SYNHOLD_INSTANCE=$name inside "$SYNHOLD" attach s0 --port web=8000 --mode native action=drop "$@"
+	SYNHOLD_INSTANCE=$name inside "$SYNHOLD" attach "$dev" --port web=8000 --mode native action=drop "$@"
 }
 
 program()
 {
-	inside ip link set dev s0 xdpdrv pinned "/sys/fs/bpf/bare/$1"
+	inside ip link set dev "$dev" xdpdrv pinned "/sys/fs/bpf/bare/$1"
 }
 
 table() # FAMILY CHAIN RULES
@@ -55,7 +57,7 @@ table() # FAMILY CHAIN RULES
 		}
 	}"
 }
-ingress='type filter hook ingress device s0 priority 0'
+ingress() { echo "type filter hook ingress device $dev priority 0"; }
 before='type filter hook prerouting priority -300'
 
 set_up_xdp_drop() { program bare_drop; }
@@ -64,9 +66,9 @@ set_up_service_rate() { shield window=none rate=1 burst=1; }
 set_up_global_rate() { shield window=none && SYNHOLD_INSTANCE=$name inside "$SYNHOLD" set '*' global-rate=1 global-burst=1; }
 set_up_window() { shield window=1; }
 set_up_lru_hash() { program lru_drop; }
-set_up_xdp_filter() { inside xdp-filter load s0 --mode native -f tcp && inside xdp-filter port 8000 --mode dst --proto tcp; }
-set_up_netdev_drop() { table netdev "$ingress" 'tcp dport 8000 drop'; }
-set_up_netdev_limit() { table netdev "$ingress" 'tcp dport 8000 limit rate over 1/second burst 1 packets drop'; }
+set_up_xdp_filter() { inside xdp-filter load "$dev" --mode native -f tcp && inside xdp-filter port 8000 --mode dst --proto tcp; }
+set_up_netdev_drop() { table netdev "$(ingress)" 'tcp dport 8000 drop'; }
+set_up_netdev_limit() { table netdev "$(ingress)" 'tcp dport 8000 limit rate over 1/second burst 1 packets drop'; }
 set_up_inet_drop() { table inet "$before" 'tcp dport 8000 drop'; }
 set_up_inet_limit() { table inet "$before" 'tcp dport 8000 limit rate over 1/second burst 1 packets drop'; }
 set_up_inet_set()
@@ -89,11 +91,11 @@ set_up_synproxy()
 		inside iptables -A INPUT -p tcp --dport 8000 -m conntrack --ctstate INVALID,UNTRACKED -j SYNPROXY --mss 1460 --wscale 7 --sack-perm
 }
 
-# A namespace with an end s0 of a pair whose other end is cN in `flood`, and a way for answers to be gone.
+# A namespace with an end sN of a pair whose other end is cN in `flood`, and a way for answers to be gone.
 place()
 {
 	ip netns add "$name"
-	pair "$name" s0 10.9.0.2/24 flood "c$number" "10.9.$number.1/32"
+	pair "$name" "$dev" 10.9.0.2/24 flood "c$number" "10.9.$number.1/32"
 	ip -n "$name" link add void type veth peer name nobody # which stays down
 	ip -n "$name" link set void arp off
 	ip -n "$name" link set void up
@@ -103,32 +105,65 @@ place()
 mkdir /sys/fs/bpf/bare
 bpftool prog loadall "$BUILD/bench/bench.bpf.o" /sys/fs/bpf/bare >&2
 
-declare -A number_of=() mac=() missing=() least=()
+declare -A number_of=() mac=() missing=() single=() batch=()
 number=0
 while read -r name _; do
 	[ -n "$name" ] || continue
 	number=$((number + 1))
+	dev=s$number
 	place
 	number_of[$name]=$number
-	mac[$name]=$(mac_of "$name" s0)
+	mac[$name]=$(mac_of "$name" "$dev")
 	if ! "set_up_$name" >/run/out 2>&1; then
 		missing[$name]=$(grep -v '^$' /run/out | head -n 1 | cut -c 1-120)
 	fi
 done <<<"$rivals"
+
+volley() # KEY=VALUE...
+{
+	# the last CPU: interrupts of a small machine like the first
+	within flood "$BUILD/tests/e2e/volley" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 count="$SYNS" \
+		cpus=$((1 << ($(nproc) - 1))) "$@"
+}
+
+# least ARRAY NANOSECONDS SENT: microseconds a SYN, if it is the least so far
+least()
+{
+	local -n figure=$1
+	figure[$name]=$(awk -v ns="$2" -v n="$3" -v least="${figure[$name]-}" \
+		'BEGIN { us = ns / n / 1000; printf "%.4f", least == "" || us < least ? us : least }')
+}
 
 for round in $(seq "$ROUNDS"); do
 	while read -r name _; do
 		if [ -z "$name" ] || [ -n "${missing[$name]+1}" ]; then
 			continue
 		fi
-		# the last CPU: interrupts of a small machine like the first
-		line=$(within flood "$BUILD/tests/e2e/volley" "c${number_of[$name]}" "${mac[$name]}" 10.9.0.2 8000 \
-			count="$SYNS" cpus=$((1 << ($(nproc) - 1))))
-		us=$(awk -v a="$(field cpu_ns "$line")" -v b="$(field softirq_ns "$line")" -v n="$(field sent "$line")" \
-			'BEGIN { printf "%.4f", (a + b) / n / 1000 }')
-		if [ "$round" = 1 ] || awk -v a="$us" -v b="${least[$name]}" 'BEGIN { exit !(a < b) }'; then
-			least[$name]=$us
+		line=$(volley)
+		least single $(($(field cpu_ns "$line") + $(field receiver_ns "$line"))) "$(field sent "$line")"
+	done <<<"$rivals"
+done
+
+# From here on a thread of the kernel polls each device. One without an XDP program is polled at all only with GRO, and its
+# peer without segmentation.
+while read -r name _; do
+	if [ -z "$name" ] || [ -n "${missing[$name]+1}" ]; then
+		continue
+	fi
+	inside ethtool -K "s${number_of[$name]}" gro on
+	within flood ethtool -K "c${number_of[$name]}" tso off
+	ip netns exec "$name" sh -c "echo 1 >/sys/class/net/s${number_of[$name]}/threaded"
+done <<<"$rivals"
+for round in $(seq "$ROUNDS"); do
+	while read -r name _; do
+		if [ -z "$name" ] || [ -n "${missing[$name]+1}" ]; then
+			continue
 		fi
+		line=$(volley napi="napi/s${number_of[$name]}-" pause_us=400)
+		if [ "$(field refused "$line")" != 0 ]; then
+			echo "rivals: $name: the ring was full" >&2
+		fi
+		least batch "$(field receiver_ns "$line")" "$(field sent "$line")"
 	done <<<"$rivals"
 done
 
@@ -138,8 +173,10 @@ done
 
 while read -r name base what; do
 	[ -n "$name" ] || continue
-	jq -n --arg name "$name" --arg what "$what" --arg base "$base" --arg us "${least[$name]-}" --arg base_us "${least[$base]-}" \
-		--arg missing "${missing[$name]-}" '{name: $name, what: $what}
-		+ if $us == "" then {missing: $missing} else {seconds: ($us | tonumber)} end
-		+ if $base_us == "" or $us == "" then {} else {base: $base, net: (($us | tonumber) - ($base_us | tonumber))} end'
+	jq -n --arg name "$name" --arg what "$what" --arg base "$base" --arg us "${batch[$name]-}" --arg base_us "${batch[$base]-}" \
+		--arg single "${single[$name]-}" --arg base_single "${single[$base]-}" --arg missing "${missing[$name]-}" \
+		'{name: $name, what: $what}
+		+ if $us == "" then {missing: $missing} else {seconds: ($us | tonumber), single: ($single | tonumber)} end
+		+ if $base_us == "" or $us == "" then {} else {base: $base, net: (($us | tonumber) - ($base_us | tonumber)),
+			single_net: (($single | tonumber) - ($base_single | tonumber))} end'
 done <<<"$rivals" | jq -s .

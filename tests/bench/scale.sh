@@ -22,7 +22,7 @@ flood() # CPUS: sets the sum of frames, CPU and wall time per frame of one CPU, 
 	local line
 	line=$(within flood "$BUILD/tests/e2e/volley" c0 "$mac" 10.9.0.2 8000 count="$SYNS" cpus="$1")
 	sent=$((sent + $(field sent "$line")))
-	cpu_ns=$((($(field cpu_ns "$line") + $(field softirq_ns "$line")) * 1000 / $(field sent "$line")))
+	cpu_ns=$((($(field cpu_ns "$line") + $(field receiver_ns "$line")) * 1000 / $(field sent "$line")))
 	wall_ns=$(($(field wall_ns "$line") * 1000 / $(field sent "$line")))
 }
 

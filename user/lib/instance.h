@@ -27,6 +27,7 @@
 	X(CONTROL, control) X(POLICY, policy) X(GLOBALS, globals) X(SPECS, specs) X(PORTS, ports) X(ADDRS, addrs)         \
 	X(LISTS, lists) X(INTERFACES, interfaces) X(RUNTIME, runtime) X(DAEMON, daemon) X(TALLY, tally) X(SIGNALS, signals) \
 	X(RELEASE_IO, release_io) X(GATES, gates) X(OWED, owed) X(ASKED, asked) X(GLOBAL, global) X(SOURCES, sources) X(PROOFS, proofs)     \
+	X(SOURCE_FILTER, source_filter) X(MARK_FILTER, mark_filter)                                                         \
 	X(OFFENDERS, offenders) X(CAPPED, capped) X(ADMISSIONS, admissions)                                                \
 	X(COUNTERS, counters) X(DELAYS, delays) X(UNPARSED, unparsed) X(MARKS, marks) X(HELD, held) X(WAKE, wake)          \
 	X(TAP, tap) X(TAP_STATE, tap_state) X(EVENTS, events) X(QUIESCE, quiesce) X(BASE, base)

@@ -2,12 +2,18 @@
 /*
  * SYNs as fast as they go, from random addresses, and what they cost: volley DEVICE MAC ADDR PORT [key=value...]
  *
- * count=N frames of each CPU;  cpus=MASK which CPUs send, one thread each;  sources=N addresses, 0 = 2^30 of them
+ * count=N frames of each CPU;  cpus=MASK which CPUs send, one thread each;  sources=N addresses, 0 = 2^30 of them;
+ * napi=NAME;  pause_us=N
  *
- * The other end of a veth pair receives on the CPU that sends, in the sender's time or in that CPU's ksoftirqd: the sum
- * of both clocks is what a SYN costs, whatever else the machine does (but for softirqs of others that run in our
- * time: take the least of several runs).
+ * The other end of a veth pair receives on the CPU that sends, in the sender's time or in that CPU's ksoftirqd, one
+ * frame after the other is sent: the sum of both clocks is what sending and receiving a SYN costs, whatever else the
+ * machine does (but for softirqs of others that run in our time: take the least of several runs).
+ *
+ * With napi= that end is polled by a thread of the kernel whose name begins so (/sys/class/net/DEVICE/threaded). It is
+ * put on our CPU, and gets it when a batch of 64 has been sent and we pause for pause_us: it finds 64 frames in its
+ * ring, as the driver of a card does under a flood, and its clock tells what receiving them costs.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -36,13 +42,14 @@ struct volley_frame {
 struct volley_thread {
 	pthread_t thread;
 	int cpu;
-	int softirq; /* /proc/PID/schedstat of its ksoftirqd */
+	int receiver; /* /proc/PID/schedstat of its ksoftirqd, or of the thread that polls */
 	uint64_t sent, refused, cpu_ns, wall_ns, kernel_ns;
 };
 
 static struct volley_frame pattern;
 static struct sockaddr_ll device;
-static long count, sources;
+static long count, sources, pause_us;
+static const char *napi;
 static pthread_barrier_t start_line;
 
 static uint32_t sum_words(const void *data, size_t length, uint32_t sum)
@@ -69,34 +76,51 @@ static uint64_t clock_ns(clockid_t id)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* The thread that runs a CPU's softirqs when there are too many; -1 where it cannot be seen. */
-static int find_softirq(int cpu)
+/* The thread of the kernel whose name begins so; 0 when there is none. */
+static pid_t find_thread(const char *want)
 {
-	char path[64], name[32], want[32];
+	char path[64], name[32];
+	struct dirent *entry;
+	pid_t found = 0;
+	DIR *proc = opendir("/proc");
 	FILE *file;
 
-	snprintf(want, sizeof(want), "ksoftirqd/%d\n", cpu);
-	for (int pid = 1; pid < 4096; pid++) {
-		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+	while (proc && !found && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%.16s/comm", entry->d_name);
 		file = fopen(path, "re");
 		if (!file)
 			continue;
-		if (!fgets(name, sizeof(name), file))
-			name[0] = 0;
+		if (fgets(name, sizeof(name), file) && !strncmp(name, want, strlen(want)))
+			found = (pid_t)strtol(entry->d_name, NULL, 10);
 		fclose(file);
-		if (!strcmp(name, want)) {
-			snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
-			return open(path, O_RDONLY | O_CLOEXEC);
-		}
 	}
-	return -1;
+	if (proc)
+		closedir(proc);
+	return found;
 }
 
-static uint64_t softirq_ns(const struct volley_thread *self)
+/* Its clock; -1 where it cannot be seen. */
+static int open_receiver(int cpu, const cpu_set_t *set)
+{
+	struct sched_param least_urgent = {.sched_priority = 1};
+	char text[64];
+	pid_t pid;
+
+	snprintf(text, sizeof(text), "ksoftirqd/%d\n", cpu);
+	pid = find_thread(napi ? napi : text);
+	if (napi && (!pid || sched_setaffinity(pid, sizeof(*set), set)))
+		tool_die("%s: no such thread, or it cannot be moved", napi);
+	if (napi && sched_setscheduler(0, SCHED_FIFO, &least_urgent)) /* it comes when we pause, and not before */
+		tool_die("scheduling: %s", strerror(errno));
+	snprintf(text, sizeof(text), "/proc/%d/schedstat", pid);
+	return pid ? open(text, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static uint64_t receiver_ns(const struct volley_thread *self)
 {
 	char text[64] = "";
 
-	if (self->softirq < 0 || pread(self->softirq, text, sizeof(text) - 1, 0) <= 0)
+	if (self->receiver < 0 || pread(self->receiver, text, sizeof(text) - 1, 0) <= 0)
 		return 0;
 	return strtoull(text, NULL, 10);
 }
@@ -137,6 +161,7 @@ static void *volley(void *arg)
 	CPU_SET(self->cpu, &set);
 	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
 		tool_die("CPU %d is not there", self->cpu);
+	self->receiver = open_receiver(self->cpu, &set);
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (fd < 0 || setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one)))
 		tool_die("packet socket: %s", strerror(errno));
@@ -152,7 +177,7 @@ static void *volley(void *arg)
 	pthread_barrier_wait(&start_line);
 	wall = clock_ns(CLOCK_MONOTONIC);
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	kernel = softirq_ns(self);
+	kernel = receiver_ns(self);
 	while (self->sent + self->refused < (uint64_t)count) {
 		uint64_t left = (uint64_t)count - self->sent - self->refused;
 		unsigned int n = left < BATCH ? (unsigned int)left : BATCH;
@@ -167,9 +192,11 @@ static void *volley(void *arg)
 			self->refused++;
 		else if (errno != EINTR)
 			tool_die("sendmmsg: %s", strerror(errno));
+		if (pause_us)
+			nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
 	}
 	self->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	self->kernel_ns = softirq_ns(self) - kernel;
+	self->kernel_ns = receiver_ns(self) - kernel;
 	self->wall_ns = clock_ns(CLOCK_MONOTONIC) - wall;
 	close(fd);
 	return NULL;
@@ -200,7 +227,7 @@ static void build(const char *name, const char *mac, const union tool_addr *to)
 
 int main(int argc, char **argv)
 {
-	static const char *const keys[] = {"count", "cpus", "sources", NULL};
+	static const char *const keys[] = {"count", "cpus", "sources", "napi", "pause_us", NULL};
 	struct volley_thread threads[CPUS_MAX], sum = {0};
 	union tool_addr to;
 	unsigned int n = 0;
@@ -212,6 +239,10 @@ int main(int argc, char **argv)
 	count = tool_number(argc, argv, 5, "count", 100000);
 	cpus = tool_number(argc, argv, 5, "cpus", 1);
 	sources = tool_number(argc, argv, 5, "sources", 0);
+	pause_us = tool_number(argc, argv, 5, "pause_us", 0);
+	napi = tool_word(argc, argv, 5, "napi");
+	if (pause_us < 0 || pause_us > 999999 || (napi && __builtin_popcountl((unsigned long)cpus) != 1))
+		tool_die("pause_us is out of range, or one thread polls and several CPUs send");
 	if (count < 1 || count > 100000000 || cpus < 1 || cpus >> CPUS_MAX || sources < 0)
 		tool_die("count, cpus or sources is out of range");
 	tool_address(argv[3], argv[4], &to);
@@ -220,7 +251,7 @@ int main(int argc, char **argv)
 	for (int cpu = 0; cpu < CPUS_MAX; cpu++) {
 		if (!(cpus >> cpu & 1))
 			continue;
-		threads[n] = (struct volley_thread){.cpu = cpu, .softirq = find_softirq(cpu)};
+		threads[n] = (struct volley_thread){.cpu = cpu};
 		if (pthread_create(&threads[n].thread, NULL, volley, &threads[n]))
 			tool_die("no thread");
 		n++;
@@ -234,7 +265,7 @@ int main(int argc, char **argv)
 		if (threads[i].wall_ns > sum.wall_ns)
 			sum.wall_ns = threads[i].wall_ns;
 	}
-	printf("sent=%llu refused=%llu cpu_ns=%llu softirq_ns=%llu wall_ns=%llu\n", (unsigned long long)sum.sent,
+	printf("sent=%llu refused=%llu cpu_ns=%llu receiver_ns=%llu wall_ns=%llu\n", (unsigned long long)sum.sent,
 	       (unsigned long long)sum.refused, (unsigned long long)sum.cpu_ns, (unsigned long long)sum.kernel_ns,
 	       (unsigned long long)sum.wall_ns);
 	return 0;
