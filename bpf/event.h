@@ -20,6 +20,15 @@ static __always_inline int event_wanted(const struct synhold_tap *wants, const s
 	return (source[0] & wants->mask[0]) == wants->addr[0] && (source[1] & wants->mask[1]) == wants->addr[1];
 }
 
+/* Whether there is a reader at all: all that a SYN is asked otherwise. */
+static __always_inline int event_read(__u64 now)
+{
+	__u32 zero = 0;
+	struct synhold_tap *wants = bpf_map_lookup_elem(&tap, &zero);
+
+	return wants && *(volatile __u64 *)&wants->until_ns > now;
+}
+
 /* Tells of a judged SYN. Global: verified once. */
 COMPAT_GLOBAL int event_judged(struct xdp_md *ctx, struct verdict_request *rq)
 {

@@ -27,9 +27,9 @@ static __always_inline __u32 service_of(__u32 bank, const __u8 *local_addr, __be
 
 /*
  * Whether the port has a word in a bank that may be in force. So little is asked of SYNs to other ports before anything
- * is made of them; which service it is, if any, is service_of()'s to say. Host order. Global, for a stack of its own.
+ * is made of them; which service it is, if any, is service_of()'s to say. Host order.
  */
-COMPAT_GLOBAL int port_has_word(__u32 local_port)
+static __always_inline int port_has_word(__u32 local_port)
 {
 	struct synhold_control *ctl;
 	__u32 zero = 0, index, *entry;

@@ -70,7 +70,8 @@ int synhold_shield(struct xdp_md *ctx)
 	rq->ipv6 = pkt.ipv6;
 	rq->fragment = pkt.fragment;
 	result = judge_syn(ctx, rq);
-	event_judged(ctx, rq);
+	if (event_read(rq->now))
+		event_judged(ctx, rq);
 	return result;
 }
 

@@ -255,7 +255,7 @@ static __always_inline int verdict_source_refuses(struct verdict_request *rq, co
  * SYNHOLD_REASON_NONE. Reads only: under a flood nearly every SYN ends here, and CPUs that charge and give back would
  * take the same few lines from one another. Global: verified once.
  */
-COMPAT_GLOBAL int verdict_foreseen(struct verdict_request *rq, __u32 window)
+static __always_inline int verdict_foreseen(struct verdict_request *rq, __u32 window)
 {
 	struct synhold_global_policy *all;
 	__u32 index, service, reason;

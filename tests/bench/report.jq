@@ -34,15 +34,16 @@ def targets: [
 def report: . + {targets: targets};
 
 def round2: if . == null then "" else . * 100 | round / 100 end;
+def round3: if . == null then "" else . * 1000 | round / 1000 end;
 def rows($title; $head; $lines): "# \($title)", ($head | @tsv), ($lines[] | @tsv);
 def text:
 	rows("Packet by test run or run-time statistics, ns"; ["PACKET", "NS", "NS MORE", "RATIO", "AGAINST"];
 		[.costs[] | [.packet, (.ns | round), (if .against then .ns - .against_ns | round else "" end), (.ratio | round2), .against // ""]]),
 	rows("Egress program on live traffic, ns"; ["FLOW", "NS", "CLOCK READ", "RATIO", "PACKETS"];
 		[.egress[] | [.name, (.ns | round2), (.clock_ns | round2), (.ratio | round2), .packets]]),
-	rows("SYNs of random sources refused over veth, CPU s per million"; ["WITH", "ALL", "NET", "AGAINST"];
-		[.throughput[] | if has("missing") then [.what, "-", "-", "not here: \(.missing)"]
-			else [.what, (.seconds | round2), (.net | round2), .base // ""] end]),
+	rows("SYNs of random sources refused over veth, CPU s per million"; ["WITH", "IN BATCHES", "NET", "ONE AT A TIME", "NET", "AGAINST"];
+		[.throughput[] | if has("missing") then [.what, "-", "-", "-", "-", "not here: \(.missing)"]
+			else [.what, (.seconds | round3), (.net | round3), (.single | round2), (.single_net | round2), .base // ""] end]),
 	rows("Two CPUs"; ["SENT", "SEEN", "JUDGED", "ONE CPU NS", "TWO NS", "TIMES", "BY THE WALL"];
 		[.scaling | [.sent, .seen, .judged, (.one_cpu_ns | round), (.two_cpus_ns | round), (.times | round2), (.wall | round2)]]),
 	rows("Targets"; ["TARGET", "FIGURE", "WANTED", "RESULT"]; [.targets[] | [.target, (.figure | round2), .wanted, .result]]);
