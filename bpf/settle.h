@@ -110,6 +110,18 @@ struct sent_segment {
 };
 COMPAT_DEFINE_ROOM(segment_room, struct sent_segment);
 
+/* What the frame itself says; nothing of a socket. */
+static __always_inline void sent_read(const struct parse_packet *pkt, struct sent_segment *seg)
+{
+	parse_tuple(pkt, 1, &seg->tuple);
+	seg->seq = bpf_ntohl(pkt->tcp->seq);
+	seg->payload =
+		pkt->ip_payload - pkt->tcp->doff * 4; /* not to the end of the frame: bridged ones carry padding */
+	seg->srtt_us = 0;
+	seg->flags = pkt->flags;
+	seg->asked = 0;
+}
+
 COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 {
 	struct synhold_control *ctl;
