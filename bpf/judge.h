@@ -63,7 +63,7 @@ COMPAT_GLOBAL int hold_frame(struct xdp_md *ctx, struct verdict_request *rq, __u
 		};
 
 		failed = bpf_map_update_elem(&marks, &rq->tuple, &fresh, known ? BPF_ANY : BPF_NOEXIST);
-		if (failed == -17 /* EEXIST: another CPU has a copy of the same SYN */) {
+		if (failed == -EEXIST) { /* another CPU has a copy of the same SYN */
 			known = bpf_map_lookup_elem(&marks, &rq->tuple);
 			if (known && known->state == SYNHOLD_MARK_INFLIGHT) {
 				bpf_ringbuf_discard(record, 0);

@@ -5,6 +5,7 @@
 #define SYNHOLD_BPF_MAPS_H
 
 #include <linux/bpf.h>
+#include <linux/errno.h>
 
 #include <synhold/abi.h>
 #include <synhold/lists.h>

@@ -225,7 +225,7 @@ static __always_inline long slots_put(const struct synhold_tuple *tuple, const s
 	long failed = bpf_map_update_elem(&marks, tuple, fresh, known ? BPF_ANY : BPF_NOEXIST);
 	struct synhold_mark *mark;
 
-	if (failed != -17 /* EEXIST */)
+	if (failed != -EEXIST)
 		return failed;
 	mark = bpf_map_lookup_elem(&marks, tuple);
 	if (mark && (mark->state != SYNHOLD_MARK_INFLIGHT || gate_slot_live(gate, mark->epoch)))
@@ -268,7 +268,7 @@ COMPAT_GLOBAL int slots_start(const struct slots_syn *syn, __u32 service, __u64 
 	if (expired)
 		slots_expired(gate, count, expired);
 	slots_note(syn, now, now + SLOTS_MARK_LIFE_NS);
-	if (slots_put(&syn->tuple, &fresh, gate, flags & SLOTS_KNOWN) == -17 /* EEXIST */) {
+	if (slots_put(&syn->tuple, &fresh, gate, flags & SLOTS_KNOWN) == -EEXIST) {
 		if (!gate_end(gate, fresh.epoch))
 			count->started++; /* others never let us take it back: it will be counted as expired */
 		return 1;
