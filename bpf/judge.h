@@ -257,8 +257,7 @@ COMPAT_GLOBAL int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	if (judge_odd(rq)) {
 		rq->silent = rq->tcp_flags & PARSE_RST; /* nobody answers a RST (RFC 9293, 3.5.2) */
 		reason = verdict_odd(rq);
-		if (!known)
-			count->offered++;
+		rq->fresh = !known;
 		if (reason == SYNHOLD_REASON_NONE)
 			goto admit;
 		alive = daemon_alive(rq->now);
@@ -273,8 +272,8 @@ COMPAT_GLOBAL int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	alive = daemon_alive(rq->now);
 	if (run->state_flags & SYNHOLD_FLAG_PROOF && !is_held && (alive || pol->fallback == SYNHOLD_FALLBACK_STATIC))
 		proof = judge_proof(rq);
-	if (!known && proof < PROOF_EARLY)
-		count->offered++;
+	rq->fresh = !known && proof == PROOF_NOT_ASKED;
+	count->offered += !known && (proof == PROOF_FIRST || proof == PROOF_NO_ROOM);
 	if (!alive && pol->fallback == SYNHOLD_FALLBACK_OPEN)
 		goto admit_aside;
 	if (is_held && alive && pol->mode == SYNHOLD_MODE_ENFORCE) {

@@ -12,6 +12,7 @@
 #include "left.h"
 #include "locate.h"
 #include "maps.h"
+#include "offered.h"
 #include "parse.h"
 #include "settle.h"
 #include "slots.h"
@@ -71,6 +72,8 @@ int synhold_shield(struct xdp_md *ctx)
 	rq->ipv6 = pkt.ipv6;
 	rq->fragment = pkt.fragment;
 	result = judge_syn(ctx, rq);
+	if (rq->fresh)
+		offered_count(rq);
 	if (event_read(rq->now))
 		event_judged(ctx, rq);
 	return result;

@@ -49,6 +49,7 @@ struct verdict_request {
 	__u8 queued;   /* whether SYNs that wait in the queue go first */
 	__u8 listener; /* VERDICT_LISTENER_..., where it was looked at */
 	__u8 silent;   /* in excess it is dropped, whatever the action: no answer, no place in the queue */
+	__u8 fresh;    /* out: no earlier copy is known, nor was looked for: offered_count() does */
 	__u8 verdict;  /* out: enum synhold_verdict */
 	__u8 reason;   /* out: enum synhold_reason, or SYNHOLD_REASON_NONE */
 };

@@ -36,6 +36,7 @@
 #define SYNHOLD_FILTER_WORDS 16    /* of a line */
 #define SYNHOLD_PROOF_SETS 262144
 #define SYNHOLD_PROOF_WAYS 8
+#define SYNHOLD_OFFERED_LOOKS 8192 /* into the memory of first copies, in the time of a bucket */
 #define SYNHOLD_OFFENDER_SETS 64
 #define SYNHOLD_OFFENDER_WAYS 8
 #define SYNHOLD_LIST_ENTRIES 131072 /* of each list */
@@ -164,7 +165,9 @@ struct synhold_gate {
 	__u32 retired;        /* epochs below this one count no more */
 	__u32 egress_seen;    /* something has left the port: settlements can be observed */
 	__u64 blind;          /* slots expired while nothing was ever seen leaving */
-	__u64 pad[3];
+	__u64 excess_ns;      /* when a SYN was in excess last, up to a second late; 0 = never */
+	__u64 offered_looks;  /* epoch << 32 | SYNs looked for in map `proofs` in it, outside of proof mode */
+	__u64 pad;
 	__u64 buckets[SYNHOLD_BUCKETS]; /* epoch << 32 | slots started in it and not ended */
 };
 
@@ -350,7 +353,7 @@ struct synhold_counters {
 	__u64 late;        /* first byte seen after the slot had expired */
 	__u64 left;        /* abandoned ones whose client closed (FIN) and whose request the server still had */
 	__u64 answered;    /* of those, how many it has dealt with since: work in vain */
-	__u64 offered;     /* SYNs of tuples not known from an earlier copy */
+	__u64 offered;     /* SYNs not known from an earlier copy, but for denied, allowed and bypassed ones */
 	__u64 bypassed;    /* admitted because of bypass */
 	__u64 allowed;     /* admitted because of the allow list */
 	__u64 retransmits; /* copies of a SYN already in flight */

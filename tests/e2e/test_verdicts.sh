@@ -43,6 +43,21 @@ closed() {
 }
 both closed
 
+# A client whose SYN is dropped sends it again and again: it asks for one connection, also when it gets it at last.
+offered() {
+	server
+	shield action=drop
+	synhold close web
+	clients waiting clients=10 patience=15000
+	expect -q syn.seen\>=20 syn.offered=10
+	synhold open web
+	finish waiting 20
+	expect_line "$(output waiting)" served=10
+	expect syn.offered=10 syn.admitted=10 handshakes.settled=10
+	assert_eq "$(synhold metrics | sed -n 's/^synhold_offered_connections_total{.*} //p')" 10 "connections offered"
+}
+both offered
+
 # The same clients stay in, or out, at each try.
 share() {
 	local first second

@@ -236,7 +236,7 @@ static void closed_flips_at_its_time(void **state)
 	world_put_policy(0, 0, &pol);
 	assert_int_equal(world_syn(.sport = 2), XDP_DROP);
 	world_counted(0, .seen = 3, .verdict[SYNHOLD_VERDICT_ADMIT] = 1, .verdict[SYNHOLD_VERDICT_DROP] = 2,
-		      .offered = 3, .started = 1, .over_limit[SYNHOLD_REASON_CLOSED] = 2);
+		      .offered = 2, .started = 1, .over_limit[SYNHOLD_REASON_CLOSED] = 2);
 }
 
 static void fallback_open_admits_what_the_limits_would_not(void **state)

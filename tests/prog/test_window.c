@@ -65,7 +65,7 @@ static void full_is_excess_and_a_settled_slot_is_free_again(void **state)
 	world_reply(.sport = 2, .data = 1);
 	assert_int_equal(world_syn(.sport = 4), XDP_PASS);
 	assert_int_equal(world_syn(.sport = 5), XDP_DROP);
-	world_counted(0, .seen = 6, .ADMITTED = 4, .DROPPED = 2, .started = 4, .offered = 6, .bites = 2,
+	world_counted(0, .seen = 6, .ADMITTED = 4, .DROPPED = 2, .started = 4, .offered = 5, .bites = 2,
 		      .over_limit[SYNHOLD_REASON_WINDOW] = 2, .outcome[SYNHOLD_OUTCOME_SETTLED] = 1);
 	assert_int_equal(world.gates[0].inflight, 3);
 }
