@@ -4,15 +4,23 @@
 # that is there. The last line is `N passed, N failed`. What makes a target fail stays in $BUILD/crashes.
 #
 #   tests/fuzz.sh [SECONDS [PART OF A NAME]...]
-#   tests/fuzz.sh long      ten million mutated frames through the parser, without libFuzzer
+#   tests/fuzz.sh long      FUZZ_RUNS (ten million) golden, mutated and random frames through the parser, natively under the sanitizers
+#                           and, as root, through the kernel's: all must say the same. Two minutes
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build/fuzz}
 if [ "${1:-}" = long ]; then
 	mkdir -p "$BUILD" || exit 1
-	if cc -std=gnu11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -DFUZZ_NATIVE -Iinclude -I. \
-		tests/fuzz/fuzz_parse.c -o "$BUILD/fuzz_parse-long" && FUZZ_RUNS=${FUZZ_RUNS:-10000000} "$BUILD/fuzz_parse-long"; then
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s -j "$(nproc)" BUILD="$BUILD/long" CFLAGS='-O1 -g' \
+		SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=undefined' \
+		"$BUILD"/long/tests/{prog/test_parse,fuzz/parse.bpf.o} >"$BUILD/build.log" 2>&1 || {
+		grep -E 'error:|\*\*\*' "$BUILD/build.log" | head -n 20
+		echo "0 passed, 1 failed"
+		exit 1
+	}
+	[ "$(id -u)" -eq 0 ] || export SYNHOLD_PARSE_NATIVE=1
+	if SYNHOLD_BPF_OBJECT=$BUILD/long/synhold.bpf.o SYNHOLD_PARSE_FRAMES=${FUZZ_RUNS:-10000000} "$BUILD/long/tests/prog/test_parse"; then
 		echo "1 passed, 0 failed"
 		exit 0
 	fi

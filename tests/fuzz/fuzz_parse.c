@@ -6,7 +6,7 @@
  *	clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -I. tests/fuzz/fuzz_parse.c
  *
  * With -DFUZZ_NATIVE it needs no libFuzzer: runs the files given, or mutations of a few frames without any: a million,
- * or as many as FUZZ_RUNS says. `tests/fuzz.sh long` runs ten million.
+ * or as many as FUZZ_RUNS says. tests/prog/test_parse.c compares more.
  */
 #include <stdint.h>
 #include <stdio.h>
