@@ -22,15 +22,23 @@ flood() { # key=value...
 	in_cli "$TOOLS/volley" c0 "$(ip -n "$SRV" -j link show s0 | jq -r '.[0].address')" 10.9.0.2 "$PORT" "$@"
 }
 
+# Frames that the card's driver gave to the shield.
+handed_over() {
+	in_srv ethtool -S s0 | awk '/rx_queue_[0-9]+_xdp_packets:/ { n += $2 } END { print n + 0 }'
+}
+
 counted_once() { # KEY=VALUE...: limits
-	local sent line
+	local sent line before
 	[ "$(nproc)" -ge 2 ] || skip "one CPU"
 	two_queues "$@"
+	in_cli sysctl -qw net.ipv6.conf.c0.disable_ipv6=1 # no frames but ours
+	before=$(handed_over)
 	line=$(flood count="${FLOOD:-100000}" cpus=3)
 	sent=$(field sent "$line")
 	# a queue that is full when both CPUs are busy elsewhere refuses frames: these were not sent
 	assert_ge "$sent" "$((${FLOOD:-100000} / 2))" "frames sent ($line)"
 	expect syn.seen="$sent"
+	assert_eq "$(($(handed_over) - before))" "$sent" "frames that the driver handed over"
 	assert_eq "$(json '.services[0].syn | .admitted + .held + .dropped + .rejected')" "$sent" "SYNs judged"
 	assert_ge "$(json '[.services[0].over_limit[]] | add')" "$((sent / 2))" "SYNs over a limit"
 }

@@ -274,6 +274,41 @@ test_addresses_of_a_port() {
 	expect -s any syn.seen=6 syn.admitted=6
 }
 
+# As many services as there can be, of every kind: each SYN is counted by its own, and those beside them by none.
+test_256_services() {
+	local i port dst
+	net_up
+	{
+		for ((i = 0; i < 256; i++)); do
+			printf '[service s%d]\nwindow = none\naction = drop\nclosed = yes\nport = ' "$i"
+			case $((i % 4)) in
+			0) echo $((20000 + i)) ;;
+			1) echo "$((30000 + 10 * i))-$((30005 + 10 * i)),$((40000 + i))" ;;
+			2) echo "10.9.0.0/30:$((20000 + i))" ;;
+			3) echo "[fd09::2]:$((20000 + i))" ;;
+			esac
+		done
+	} >/run/e2e/many.conf
+	synhold attach s0 -c /run/e2e/many.conf >/run/e2e/out
+	assert_eq "$(json '.services | length')" 256 services
+	for ((i = 0; i < 256; i++)); do
+		port=$((20000 + i)) dst=10.9.0.2
+		[ $((i % 4)) != 1 ] || port=$((i % 8 == 1 ? 30005 + 10 * i : 40000 + i))
+		[ $((i % 8)) != 3 ] || dst=fd09::2
+		[ $((i % 8)) != 4 ] || dst=fd09::2 # on any address
+		echo "'$TOOLS/syn' $dst $port count=1"
+	done >/run/e2e/syns
+	for port in 19999 20256 30006 30016 39999; do
+		echo "'$TOOLS/syn' 10.9.0.2 $port count=1 && '$TOOLS/syn' fd09::2 $port count=1"
+	done >>/run/e2e/syns
+	echo "'$TOOLS/syn' fd09::2 20002 count=1" >>/run/e2e/syns # on the other family only
+	in_cli sh -e /run/e2e/syns >/run/e2e/out
+	# those of kind 3 that were sent to the IPv4 address are nobody's
+	expect -s s0 syn.seen=1 syn.dropped=1
+	assert_eq "$(json '[.services[] | select(.syn.seen == 1 and .over_limit.closed == 1)] | length')" 224 "services with their SYN"
+	assert_eq "$(json '[.services[] | select(.syn.seen == 0) | .name[1:] | tonumber % 8] | unique | tojson')" "[7]" "services without"
+}
+
 reject() {
 	server
 	shield action=reject rate=1 burst=2
