@@ -111,6 +111,62 @@ static void the_longest_address_prefix_is_the_service(void **state)
 	assert_int_equal(world_counters(0).seen, 2);
 }
 
+/* The least time of a refused SYN to port 443, in ns. */
+static uint32_t refusal_ns(void)
+{
+	uint32_t least = UINT32_MAX;
+	struct frame frame;
+	int i;
+
+	frames_build(&frame, &(struct frame_spec){.sport = 7});
+	for (i = 0; i < 10; i++) {
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = frame.bytes, .data_size_in = (uint32_t)frame.len,
+			    .repeat = 20000);
+
+		world_ok(bpf_prog_test_run_opts(world.shield, &opts));
+		assert_int_equal(opts.retval, XDP_DROP);
+		least = opts.duration < least ? opts.duration : least;
+	}
+	return least;
+}
+
+/* Which service a SYN is for is found by its port, and by its address where that matters: however many there are. */
+static void many_services_cost_as_one(void **state)
+{
+	struct synhold_policy pol = world_policy();
+	uint32_t one, one_addr, many, many_addrs, i;
+
+	(void)state;
+	pol.action = SYNHOLD_ACTION_DROP;
+	pol.closed = 1;
+	world_put_policy(0, 0, &pol);
+	one = refusal_ns();
+	world_put_port(0, 443, SYNHOLD_PORT_ADDRS);
+	world_put_addr(0, 443, "192.0.2.10", 32, 0);
+	one_addr = refusal_ns();
+	for (i = 1; i < 250; i++) {
+		world_put_policy(0, i, &pol);
+		world_put_port(0, (uint16_t)(1000 + i), i + 1);
+	}
+	for (i = 0; i < 4000; i++) { /* and of that one port */
+		char addr[32];
+
+		snprintf(addr, sizeof(addr), "192.%u.%u.0", 1 + i / 250, i % 250);
+		world_put_addr(0, 443, addr, 24, 1 + i % 249);
+	}
+	many_addrs = refusal_ns();
+	world_put_port(0, 443, 1);
+	many = refusal_ns();
+	print_message("a refusal: %u ns with one service, %u with 250; by address %u ns, %u with 4,001 of them\n", one,
+		      many, one_addr, many_addrs);
+	/* 250 times as many, and no list is gone through; wide, for machines that do other things */
+	assert_true(many < 3 * one);
+	assert_true(many_addrs < 5 * one_addr);
+	assert_int_equal(world_counters(0).seen, world_counters(0).over_limit[SYNHOLD_REASON_CLOSED]);
+	for (i = 1; i < 250; i++)
+		assert_int_equal(world_counters(i).seen, 0);
+}
+
 struct listed {
 	const char *addr;
 	uint32_t prefixlen;
@@ -222,6 +278,7 @@ int main(void)
 		world_test(an_unconfirmed_bank_gives_way_at_its_deadline),
 		world_test(settlements_follow_the_deadline_too),
 		world_test(the_longest_address_prefix_is_the_service),
+		world_test(many_services_cost_as_one),
 		world_test(list_entries_by_length_and_end),
 		world_test(an_empty_list_is_skipped),
 	};
