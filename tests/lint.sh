@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # What a reviewer should not have to look for. Each check says OK or what is wrong; the exit status is 0 only if all are.
 #
-#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract manual rules)
+#   tests/lint.sh [CHECK]...    default: all of them (format tidy cppcheck shell spdx includes text size contract exact manual rules)
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 jobs=$(nproc)
-all=(format tidy cppcheck shell spdx includes text size contract manual rules)
+all=(format tidy cppcheck shell spdx includes text size contract exact manual rules)
 
 # Files that may be longer than 400 lines, each with its own end and the reason.
 size_limit=400
@@ -180,6 +180,26 @@ check_contract()
 	done < <(contract_names)
 	echo "$count names"
 	[ "$count" -gt 70 ] || { echo "the sources are not read as they are written"; bad=1; }
+	return $bad
+}
+
+# The tests that docs/exact.md names are there.
+check_exact()
+{
+	local words file name bad=0 count=0
+	while read -r file words; do
+		file=tests/${file%:}
+		[ ! -e "$file.c" ] || file=$file.c
+		[ ! -e "$file.sh" ] || file=$file.sh
+		for name in $words; do
+			count=$((count + 1))
+			grep -qwsE "$name(\(\) \{|\(void \*\*state\))" "$file" && continue
+			echo "docs/exact.md: no test $name in $file"
+			bad=1
+		done
+	done < <(grep -oE '`[a-z0-9]+/test_[a-z0-9_]+: [a-z0-9_ ]+`' docs/exact.md | tr -d '`')
+	echo "$count tests"
+	[ "$count" -gt 60 ] || { echo "the table is not read as it is written"; bad=1; }
 	return $bad
 }
 
