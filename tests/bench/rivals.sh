@@ -130,6 +130,7 @@ volley() # KEY=VALUE...
 least()
 {
 	local -n figure=$1
+	# shellcheck disable=SC2004 # the name is a key
 	figure[$name]=$(awk -v ns="$2" -v n="$3" -v least="${figure[$name]-}" \
 		'BEGIN { us = ns / n / 1000; printf "%.4f", least == "" || us < least ? us : least }')
 }
