@@ -16,7 +16,7 @@
 
 /*
  * Whether there is time for a look into that memory, which misses every cache: SYNHOLD_OFFERED_LOOKS in a bucket's time
- * for each service, 61,000 a second. More of them are a flood, and each SYN of it counts. Two CPUs that write the word
+ * for each service, 15,000 a second. More of them are a flood, and each SYN of it counts. Two CPUs that write the word
  * at the same time lose a look, no more.
  */
 static __always_inline int offered_time(struct synhold_gate *gate, __u64 now)

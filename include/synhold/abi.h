@@ -36,7 +36,7 @@
 #define SYNHOLD_FILTER_WORDS 16    /* of a line */
 #define SYNHOLD_PROOF_SETS 262144
 #define SYNHOLD_PROOF_WAYS 8
-#define SYNHOLD_OFFERED_LOOKS 8192 /* into the memory of first copies, in the time of a bucket */
+#define SYNHOLD_OFFERED_LOOKS 2048 /* into the memory of first copies, in the time of a bucket */
 #define SYNHOLD_OFFENDER_SETS 64
 #define SYNHOLD_OFFENDER_WAYS 8
 #define SYNHOLD_LIST_ENTRIES 131072 /* of each list */
