@@ -189,7 +189,12 @@ struct synhold_runtime {
 	__u32 accept_guard;      /* the listener's queue has been seen filling: look at it before a SYN is let in */
 	__u32 pad;
 };
-enum synhold_state_flag { SYNHOLD_FLAG_COLD = 1, SYNHOLD_FLAG_PROOF = 2, SYNHOLD_FLAG_DOWN = 4 };
+enum synhold_state_flag {
+	SYNHOLD_FLAG_COLD = 1,
+	SYNHOLD_FLAG_PROOF = 2,
+	SYNHOLD_FLAG_DOWN = 4,
+	SYNHOLD_FLAG_STALLED = 8 /* the server answers nobody */
+};
 
 /* map `daemon`, mappable, one; written by the daemon only. */
 struct synhold_daemon {

@@ -132,6 +132,45 @@ test_ramp_survives_the_daemon() {
 	assert_ge "$(share)" "$before" "share after a restart, paused"
 }
 
+# The sources that would have come in bit by bit while there was no daemon do not come all at once with the next one.
+test_ramp_goes_on_where_it_stood() {
+	local before
+	net_up
+	server
+	shield window=none
+	synhold ramp web --from 10% --to 90% --over 20s >/run/e2e/out
+	wait_until 'number_holds "$(share)" ">=" 12' 5
+	stop shield
+	before=$(share)
+	assert_match "$(output shield)" "web: without a daemon its ramp stands still, at [0-9.]+%; the next synhold run goes on from there"
+	assert_match "$(synhold status)" "web: share in force [0-9.]+% of the sources, ramp stands still without a daemon; synhold run goes on"
+	pass_time 6 # its clock says 24% more
+	assert_eq "$(share)" "$before" "share without a daemon"
+	shield_again
+	assert_le "$(share)" "$(awk "BEGIN { print $before + 14 }")" "share right after the restart"
+	wait_until 'number_holds "$(share)" ">" '"$before" 3 "the ramp to go on"
+
+	# levers without a daemon reckon from there, too
+	stop shield KILL
+	wait_until '[ "$(value state)" = static ]' 3
+	before=$(share)
+	pass_time 3
+	assert_match "$(synhold ramp web pause)" "paused at .*; there is no daemon"
+	shield_again
+	pass_time 0.3
+	assert_le "$(share)" "$(awk "BEGIN { print $before + 1 }")" "share of a ramp paused without a daemon"
+}
+
+test_ramp_has_come_to_its_end() {
+	net_up
+	shield window=none
+	synhold ramp web --from 10% --to 20% --over 100ms >/run/e2e/out
+	wait_until '[ "$(share)" = 20 ]' 3
+	refused 1 "has come to its end.*reverse" synhold ramp web pause
+	refused 1 "has come to its end.*reverse" synhold ramp web resume
+	assert_match "$(synhold ramp web reverse)" "^web: the ramp goes from"
+}
+
 shield_again() {
 	daemon shield s0
 }

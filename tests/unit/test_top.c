@@ -84,7 +84,7 @@ static void rates_are_of_the_time_between_two_looks(void **state)
 	services[0].runtime.held = 150;
 	assert_int_equal(top_look(&top, &snap), 0);
 	assert_true(top.row[0].syn_pps == 250);
-	assert_true(top.row[0].admitted_pps == 150);
+	assert_true(top.row[0].in_pps == 150);
 	assert_true(top.row[0].settled_pps == 50);
 	assert_string_equal(top.row[0].limit, "window");
 	assert_true(top_point(&top.row[0], TOP_SYN, 0) == 250);

@@ -12,6 +12,7 @@
 #include "lib/config_lists.h"
 #include "lib/lists.h"
 #include "lib/older.h"
+#include "lib/ramp.h"
 
 void apply_end(struct apply *apply)
 {
@@ -164,6 +165,17 @@ static int commit(const struct attach_args *args, struct apply *apply, struct in
 	return ret;
 }
 
+/* Until now nobody moved the share. */
+static void continue_ramps(const struct instance *inst, const struct model *was, struct model *now)
+{
+	for (int id = 0; id < SYNHOLD_SERVICES; id++) {
+		int old = now->service[id].name[0] ? model_find(was, now->service[id].name) : -1;
+
+		if (old >= 0)
+			ramp_continue(&now->service[id], &inst->runtime[old], instance_now_ns());
+	}
+}
+
 static int load_and_attach(const struct attach_args *args, int is_run, struct apply *apply, struct instance *inst,
 			   struct deploy *deploy, struct error *err)
 {
@@ -174,6 +186,8 @@ static int load_and_attach(const struct attach_args *args, int is_run, struct ap
 	if (ret)
 		return ret;
 	instance_load_model(inst, was);
+	if (is_run)
+		continue_ramps(inst, was, apply->model);
 	ret = commit(args, apply, inst, &before, err);
 	if (!ret && is_run && !deploy->created)
 		ret = deploy_refresh(deploy, inst, err);

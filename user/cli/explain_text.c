@@ -15,7 +15,7 @@ struct picture {
 	const struct snapshot_service *svc;
 	const json_t *answer;
 	const char *name, *state;
-	double window, ceiling, pace, delay_ms, goal_ms, pressure;
+	double window, law_window, ceiling, pace, delay_ms, goal_ms, pressure;
 	int closed;
 };
 
@@ -43,21 +43,11 @@ static const char *delay(double ms, char *buf, size_t size)
 	return buf;
 }
 
-static const char *times(unsigned int seconds_past, char *buf, size_t size)
-{
-	if (seconds_past < 120)
-		snprintf(buf, size, "%u s", seconds_past);
-	else if (seconds_past < 7200)
-		snprintf(buf, size, "%u min", seconds_past / 60);
-	else
-		snprintf(buf, size, "%u h", seconds_past / 3600);
-	return buf;
-}
-
 /* What stands above the window: it explains most, so it comes first. */
 static void say_override(const struct picture *p)
 {
 	const struct synhold_policy *pol = &p->svc->policy;
+	char since[32], most[32];
 
 	if (p->snap->bypass_until_ns)
 		printf("Bypass is on: everything passes, whatever follows here. synhold bypass off ends that.\n");
@@ -68,9 +58,10 @@ static void say_override(const struct picture *p)
 		printf("The service is closed: nothing new gets in. synhold open %s lets it in, at the pace below.\n",
 		       p->name);
 	if (p->svc->state == SNAPSHOT_DOWN)
-		printf("Nothing listens since %.1f s: SYNs are held for up to %.0f s (hold-down), and released when a listener is back.\n",
-		       (double)(p->snap->now_ns - p->svc->runtime.down_since_ns) / 1e9,
-		       (double)pol->hold_down_ns / 1e9);
+		printf("Nothing has listened for %s: SYNs are held for up to %s (hold-down), and released when a listener is back.\n",
+		       units_format_time(since, sizeof(since),
+					 (double)(p->snap->now_ns - p->svc->runtime.down_since_ns) / 1e9),
+		       units_format_duration(most, sizeof(most), pol->hold_down_ns));
 	if (p->svc->suspended)
 		printf("The window is suspended: nothing was ever seen leaving the port. Attach to the interface that the replies take.\n");
 }
@@ -82,6 +73,12 @@ static const char *cause(const struct picture *p, char *buf, size_t size)
 
 	snprintf(buf, size, name[0] ? " (%s, at %.2f of its target)" : "", name, p->pressure);
 	return buf;
+}
+
+/* As small as the law may make it. */
+static int at_floor(const struct picture *p)
+{
+	return p->law_window <= p->svc->policy.window_min;
 }
 
 static void say_window(const struct picture *p)
@@ -104,13 +101,17 @@ static void say_window(const struct picture *p)
 	else if (state_is(p, "calm"))
 		printf("it keeps nothing back; it leaves room above the %.0f that were in flight at most of late.\n",
 		       number(p->answer, "peak_inflight"));
+	else if (state_is(p, "start") && at_floor(p))
+		printf("it begins that small, as nothing is known yet of what the server can do, and grows with its answers.\n");
 	else if (state_is(p, "start"))
-		printf("it is growing, as the server's limit is not in sight yet.\n");
+		printf("it grows with the server's answers, as its limit is not in sight yet.\n");
 	else if (state_is(p, "track"))
 		printf("as many as keep the server at its pace of %.0f/s with a delay near the goal.\n", p->pace);
 	else if (state_is(p, "stall"))
-		printf("nothing has settled for %.1f s, so it shrinks to a few that go on probing.\n",
-		       number(p->answer, "quiet_seconds"));
+		printf("the server has answered nobody for %s, so it %s.\n",
+		       units_format_time(text, sizeof(text), number(p->answer, "quiet_seconds")),
+		       at_floor(p) ? "is down to the least (window-min), which goes on probing" :
+				     "shrinks to a few that go on probing");
 	else if (state_is(p, "ceiling"))
 		printf("beside it stands a ceiling of %.0f/s, because of pressure behind accept()%s; it recovers by itself.\n",
 		       p->ceiling, cause(p, text, sizeof(text)));
@@ -140,8 +141,14 @@ static void say_delay(const struct picture *p)
 		printf(".\n");
 		return;
 	}
+	if (state_is(p, "stall")) { /* of another time */
+		printf(" when it last answered.\n");
+		return;
+	}
 	printf(" of a goal of %s: ", delay(p->goal_ms, text, sizeof(text)));
-	if (p->delay_ms > 1.15 * p->goal_ms)
+	if (p->delay_ms > 1.15 * p->goal_ms && at_floor(p))
+		printf("over it, and the window is at its least (window-min=%u).\n", p->svc->policy.window_min);
+	else if (p->delay_ms > 1.15 * p->goal_ms)
 		printf("over it, so the window is cut while it keeps something back.\n");
 	else if (p->delay_ms < 0.85 * p->goal_ms)
 		printf("under it, so the window may grow while it keeps something back.\n");
@@ -164,7 +171,7 @@ static void say_change(const struct picture *p)
 {
 	double value = number(p->answer, "last_value"), age = number(p->answer, "last_age_seconds");
 	const char *signal = word(p->answer, "last_signal");
-	char when[24], from[24], to[24];
+	char when[32], from[32], to[24];
 
 	if (!json_is_true(json_object_get(p->answer, "changed")) || age < 0) {
 		printf("The window has not been changed since the daemon started.\n");
@@ -172,11 +179,12 @@ static void say_change(const struct picture *p)
 	}
 	printf("The last change was %s -> %s, %s ago, because of ",
 	       window_text(number(p->answer, "last_from"), from, sizeof(from)),
-	       window_text(number(p->answer, "last_to"), to, sizeof(to)), times((unsigned int)age, when, sizeof(when)));
+	       window_text(number(p->answer, "last_to"), to, sizeof(to)), units_format_time(when, sizeof(when), age));
 	if (!strcmp(signal, "first_byte"))
 		printf("the delay to the first byte (%s).\n", delay(value / 1e6, from, sizeof(from)));
 	else if (!strcmp(signal, "stall"))
-		printf("a stall: nothing had settled for %.1f s.\n", value / 1e9);
+		printf("a stall: nobody had been answered for %s.\n",
+		       units_format_time(from, sizeof(from), value / 1e9));
 	else if (!strcmp(signal, "accept_queue"))
 		printf("the accept queue: it overflowed %.0f times.\n", value);
 	else if (!strcmp(signal, "demand"))
@@ -207,7 +215,7 @@ static void say_share(const struct picture *p)
 {
 	const struct synhold_policy *pol = &p->svc->policy;
 	double share = (double)ramp_in_force(pol, &p->svc->runtime) / 1e4;
-	char from[24], to[24];
+	char from[32], to[24];
 
 	if (!pol->ramp_over_ns) {
 		if (pol->share_ppm < 1000000)
@@ -223,8 +231,9 @@ static void say_share(const struct picture *p)
 	else if (pol->ramp_paused_ns)
 		printf(" that is paused: synhold ramp %s resume, or reverse.\n", p->name);
 	else if (ramp_running(pol, p->snap->now_ns, 0))
-		printf(", with %.0f s to go.\n",
-		       (double)(pol->ramp_start_ns + pol->ramp_over_ns - p->snap->now_ns) / 1e9);
+		printf(", with %s to go.\n",
+		       units_format_time(from, sizeof(from),
+					 (double)(pol->ramp_start_ns + pol->ramp_over_ns - p->snap->now_ns) / 1e9));
 	else
 		printf(" that has come to its end; synhold ramp %s cancel goes back to the share that is set (%.4g%%).\n",
 		       p->name, (double)pol->share_ppm / 1e4);
@@ -251,7 +260,7 @@ static void say_limits(const struct picture *p)
 	const struct synhold_counters *count = &p->svc->count;
 	const __u64 *over = p->svc->policy.mode == SYNHOLD_MODE_MONITOR ? count->would_limit : count->over_limit;
 	uint64_t since = p->svc->runtime.limiting_since_ns;
-	char when[24];
+	char when[32];
 	int monitors = p->svc->policy.mode == SYNHOLD_MODE_MONITOR, any = 0;
 
 	if (monitors)
@@ -260,7 +269,7 @@ static void say_limits(const struct picture *p)
 		printf("What limits now is that the service is closed");
 	else if (since && since <= p->snap->now_ns)
 		printf("New connections have been limited for %s; what limits now is %s",
-		       times((unsigned int)((p->snap->now_ns - since) / 1000000000ULL), when, sizeof(when)),
+		       units_format_time(when, sizeof(when), (double)(p->snap->now_ns - since) / 1e9),
 		       limit_now(p));
 	else
 		printf("Nothing limits now");
@@ -297,6 +306,8 @@ static int say_advice_held(const struct picture *p)
 
 static void say_advice(const struct picture *p)
 {
+	char time[32];
+
 	if (p->closed)
 		printf("What you can do: synhold open %s lets new connections in again; synhold ramp %s --from 5%% --to 100%% --over 5m after it brings them back bit by bit.\n",
 		       p->name, p->name);
@@ -311,8 +322,8 @@ static void say_advice(const struct picture *p)
 	else if (say_advice_held(p))
 		return;
 	else if (p->svc->runtime.held && p->pace > 0)
-		printf("What you can do: wait, at this pace those who wait are through in about %.0f s; synhold prefer lets some sources go first.\n",
-		       (double)p->svc->runtime.held / p->pace);
+		printf("What you can do: wait, at this pace those who wait are through in about %s; synhold prefer lets some sources go first.\n",
+		       units_format_time(time, sizeof(time), (double)p->svc->runtime.held / p->pace));
 	else
 		printf("What you can do: nothing needs doing. synhold suggest %s tells limits that fit what was seen.\n",
 		       p->name);
@@ -328,6 +339,7 @@ void explain_print(const struct snapshot *snap, const struct snapshot_service *s
 		.name = pol->name,
 		.state = word(answer, "state"),
 		.window = number(answer, "window") + number(answer, "silent"),
+		.law_window = number(answer, "window"),
 		.ceiling = number(answer, "ceiling"),
 		.pace = number(answer, "settled_per_second"),
 		.delay_ms = number(answer, "server_delay_seconds") * 1e3,

@@ -140,6 +140,8 @@ static int commit(struct instance *inst, const struct order *order, struct outco
 	id = model_require(model, order->service, err);
 	if (id < 0)
 		return id;
+	if (!instance_daemon_alive(inst))
+		ramp_continue(&model->service[id], &inst->runtime[id], instance_now_ns());
 	ret = pull(&model->service[id], order, instance_now_ns(), inst->runtime[id].ramp_stopped_ns, err);
 	if (ret) /* the service is in another state than the words would need; the words are right */
 		return ret == -EINVAL && err ? (err->code = -ENOENT) : ret;
@@ -209,7 +211,7 @@ static void print_words(const struct order *order, const struct outcome *out)
 		printf("the ramp has ended; the share is %.1f%%, as set", share);
 		break;
 	default:
-		printf("the ramp goes from %.1f%% to %s in %.1f s", share, to, left);
+		printf("the ramp goes from %.1f%% to %s in %s", share, to, units_format_time(over, sizeof(over), left));
 	}
 	if (!out->daemon && order->lever != LEVER_CANCEL)
 		printf("; there is no daemon: the share stands still at %.1f%% until one runs", share);

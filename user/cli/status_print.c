@@ -18,7 +18,7 @@ static void print_head(const struct snapshot *snap)
 
 	printf("instance %s: ", snap->instance);
 	if (!snap->attached) {
-		printf("not attached\n");
+		printf("not attached; synhold check IFACE says what stands in the way, synhold run IFACE --port PORT protects a port\n");
 		return;
 	}
 	if (snap->daemon_alive)
@@ -28,11 +28,12 @@ static void print_head(const struct snapshot *snap)
 	if (snap->bypass_until_ns == SYNHOLD_FOREVER)
 		printf(", BYPASS is on: everything passes");
 	else if (snap->bypass_until_ns)
-		printf(", BYPASS is on for %.0f s: everything passes",
-		       (double)(snap->bypass_until_ns - snap->now_ns) / 1e9);
+		printf(", BYPASS is on for %s: everything passes",
+		       units_format_time(text, sizeof(text), (double)(snap->bypass_until_ns - snap->now_ns) / 1e9));
 	if (snap->confirm_deadline_ns > snap->now_ns)
-		printf(", a change waits %.0f s for synhold confirm",
-		       (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9);
+		printf(", a change waits %s for synhold confirm",
+		       units_format_time(text, sizeof(text),
+					 (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9));
 	printf("\n");
 	for (unsigned int i = 0; i < snap->interface_count; i++)
 		printf("interface %s (%s%s)\n", snap->interface[i].name,
@@ -101,7 +102,7 @@ static void note_closed(const struct snapshot *snap, const struct snapshot_servi
 	char left[40] = "";
 
 	if (pol->closed_flip_ns > snap->now_ns)
-		snprintf(left, sizeof(left), "%.0f s", (double)(pol->closed_flip_ns - snap->now_ns) / 1e9);
+		units_format_time(left, sizeof(left), (double)(pol->closed_flip_ns - snap->now_ns) / 1e9);
 	if (svc->state != SNAPSHOT_CLOSED && left[0])
 		printf("%s: open, closes again in %s\n", pol->name, left);
 	if (svc->state != SNAPSHOT_CLOSED)
@@ -110,6 +111,21 @@ static void note_closed(const struct snapshot *snap, const struct snapshot_servi
 		printf("%s: closed, opens again in %s\n", pol->name, left);
 	else
 		printf("%s: closed until synhold open %s\n", pol->name, pol->name);
+}
+
+static const char *ramp_text(const struct snapshot *snap, const struct snapshot_service *svc)
+{
+	const struct synhold_policy *pol = &svc->policy;
+
+	if (!pol->ramp_over_ns)
+		return "";
+	if (svc->runtime.ramp_stopped_ns)
+		return ", ramp stopped by pressure";
+	if (pol->ramp_paused_ns)
+		return ", ramp paused";
+	if (ramp_in_force(pol, &svc->runtime) == pol->ramp_to_ppm)
+		return ", by a ramp that has come to its end";
+	return snap->daemon_alive ? ", by ramp" : ", ramp stands still without a daemon; synhold run goes on from there";
 }
 
 /* What stands beside the window, and what the table has no room for. */
@@ -121,14 +137,16 @@ static void print_notes(const struct snapshot *snap, const struct snapshot_servi
 	char text[64];
 
 	note_closed(snap, svc);
+	if (svc->stalled)
+		printf("%s: the server answers nobody, though handshakes wait; synhold explain %s\n", pol->name, pol->name);
+	if (svc->count.late)
+		printf("%s: %llu answers came late, beside SERVED: after their slot had expired, so their clients may have left\n",
+		       pol->name, svc->count.late);
 	if (svc->no_hold)
 		printf("%s: action=hold drops: this kernel cannot put a held SYN back (Linux 5.18 can)\n", pol->name);
 	if (pol->ramp_over_ns || ramp_in_force(pol, &svc->runtime) < 1000000)
 		printf("%s: share in force %.1f%% of the sources%s\n", pol->name,
-		       (double)ramp_in_force(pol, &svc->runtime) / 1e4,
-		       svc->runtime.ramp_stopped_ns && pol->ramp_over_ns ? ", ramp stopped by pressure" :
-		       pol->ramp_over_ns                                 ? ", by ramp" :
-									   "");
+		       (double)ramp_in_force(pol, &svc->runtime) / 1e4, ramp_text(snap, svc));
 	if (svc->runtime.state_flags & SYNHOLD_FLAG_PROOF)
 		printf("%s: proof mode: a SYN is let in when it comes again, as most of what was let in was never completed\n",
 		       pol->name);
@@ -176,6 +194,8 @@ static int print_detail(const struct snapshot *snap, const struct snapshot_servi
 	printf("handshakes: started %llu", svc->count.started);
 	for (unsigned int i = 0; i < SYNHOLD_OUTCOME_COUNT; i++)
 		printf(", %s %llu", snapshot_outcome_name(i), svc->count.outcome[i]);
+	if (svc->count.late)
+		printf("; answered late %llu", svc->count.late);
 	printf("\n");
 	if (svc->listeners > 0)
 		printf("accept queue: %u of %u (%d listeners)\n", svc->accept_queue, svc->accept_queue_max,
@@ -188,14 +208,16 @@ static int print_detail(const struct snapshot *snap, const struct snapshot_servi
 /* Sources over their own limit. */
 static void print_offenders(const struct snapshot *snap, const struct snapshot_service *svc)
 {
-	char text[64];
+	char text[64], ago[32];
 
 	for (size_t i = 0; i < svc->offender_count; i++) {
 		const struct offender *o = &svc->offender[i];
 
-		printf("%s %-24s refused %" PRIu64 ", last %.0f s ago\n",
+		printf("%s %-24s refused %" PRIu64 ", last %s ago\n",
 		       i ? "          " : "offenders:", units_format_cidr(text, sizeof(text), o->addr, o->prefixlen),
-		       o->refused, snap->now_ns > o->last_ns ? (double)(snap->now_ns - o->last_ns) / 1e9 : 0);
+		       o->refused,
+		       units_format_time(ago, sizeof(ago),
+					 snap->now_ns > o->last_ns ? (double)(snap->now_ns - o->last_ns) / 1e9 : 0));
 	}
 }
 

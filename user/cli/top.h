@@ -21,13 +21,14 @@ struct top_row {
 	char name[SYNHOLD_NAME_LEN];
 	unsigned int id;
 	enum snapshot_state state;
-	int suspended, bypass, confirm_pending;
+	int suspended, stalled, bypass, confirm_pending;
 	uint32_t window; /* 0 = none */
 	int64_t inflight;
 	uint32_t held;
 	uint64_t rate_pps; /* of the policy; 0 = none */
 	/* since the look before; < 0: there was none */
-	double syn_pps, admitted_pps, settled_pps;
+	double syn_pps, in_pps, settled_pps; /* in_pps: admitted or released */
+	double late_pps; /* answers after the slot had expired: their clients may have left */
 	double first_byte_s;                   /* 99th percentile of what settled since; < 0: nothing did */
 	const char *limit;                     /* the reason of most excess since; NULL: none */
 	double curve[TOP_CURVES][TOP_HISTORY]; /* a ring; < 0: not known */
@@ -36,6 +37,7 @@ struct top_row {
 	unsigned int offenders;
 	struct synhold_counters count; /* at the last look */
 	struct synhold_delays delays;
+	uint64_t released;
 };
 
 struct top_source {

@@ -63,6 +63,7 @@ static void look_at(struct top_row *row, const struct snapshot_service *svc, dou
 	row->id = svc->id;
 	row->state = svc->state;
 	row->suspended = svc->suspended;
+	row->stalled = svc->stalled;
 	row->bypass = svc->bypass;
 	row->confirm_pending = svc->confirm_pending;
 	row->window = svc->window;
@@ -70,16 +71,18 @@ static void look_at(struct top_row *row, const struct snapshot_service *svc, dou
 	row->held = svc->runtime.held;
 	row->rate_pps = svc->policy.rate_pps;
 	row->syn_pps = rate(svc->count.seen, row->count.seen, seconds);
-	row->admitted_pps =
-		rate(svc->count.verdict[SYNHOLD_VERDICT_ADMIT], row->count.verdict[SYNHOLD_VERDICT_ADMIT], seconds);
+	row->in_pps = rate(svc->count.verdict[SYNHOLD_VERDICT_ADMIT] + svc->tally.released,
+			   row->count.verdict[SYNHOLD_VERDICT_ADMIT] + row->released, seconds);
 	row->settled_pps =
 		rate(svc->count.outcome[SYNHOLD_OUTCOME_SETTLED], row->count.outcome[SYNHOLD_OUTCOME_SETTLED], seconds);
+	row->late_pps = rate(svc->count.late, row->count.late, seconds);
 	row->first_byte_s = seconds > 0 ? delay(&svc->delays, &row->delays) : -1;
 	row->limit = seconds > 0 ? limit(&svc->count, &row->count) : NULL;
 	row->offenders = svc->offender_count < TOP_OFFENDERS ? (unsigned int)svc->offender_count : TOP_OFFENDERS;
 	memcpy(row->offender, svc->offender, row->offenders * sizeof(row->offender[0]));
 	row->count = svc->count;
 	row->delays = svc->delays;
+	row->released = svc->tally.released;
 	add_point(row);
 }
 

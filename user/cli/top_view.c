@@ -67,7 +67,7 @@ static const char *short_time(char *buf, size_t size, double seconds)
 
 static enum top_style state_style(const struct top_row *row)
 {
-	if (row->suspended || row->state == SNAPSHOT_CLOSED || row->state == SNAPSHOT_STATIC ||
+	if (row->suspended || row->stalled || row->state == SNAPSHOT_CLOSED || row->state == SNAPSHOT_STATIC ||
 	    row->state == SNAPSHOT_DOWN)
 		return TOP_BAD;
 	return row->state == SNAPSHOT_OPEN ? TOP_GOOD : TOP_WARN;
@@ -75,7 +75,8 @@ static enum top_style state_style(const struct top_row *row)
 
 static void draw_head(const struct top *top, struct top_screen *s)
 {
-	char line[TOP_COLUMNS_MAX];
+	const struct top_row *chosen = top->selected < top->rows ? &top->row[top->selected] : NULL;
+	char line[TOP_COLUMNS_MAX], number[16];
 	int n = snprintf(line, sizeof(line), "synhold %s", top->instance);
 
 	if (!top->attached)
@@ -86,10 +87,18 @@ static void draw_head(const struct top *top, struct top_screen *s)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "  NO DAEMON: nothing is held");
 	put(s, 0, 0, top->attached && !top->daemon_alive ? TOP_BAD : TOP_BOLD, line);
 	print(s, 0, (unsigned int)n + 2, TOP_PLAIN, "%s", top->interfaces);
-	if (top->bypass)
+	if (!top->attached)
+		put(s, 1, 0, TOP_WARN, "synhold run IFACE --port PORT protects a port; synhold check IFACE looks before");
+	else if (top->bypass)
 		put(s, 1, 0, TOP_BAD, "BYPASS is on: everything passes");
 	else if (top->confirm_pending)
 		put(s, 1, 0, TOP_WARN, "a change waits for synhold confirm");
+	else if (chosen && chosen->stalled)
+		print(s, 1, 0, TOP_BAD, "%s: the server answers nobody; synhold explain %s", chosen->name,
+		      chosen->name);
+	else if (chosen && chosen->late_pps > 0)
+		print(s, 1, 0, TOP_WARN, "%s: %s answers/s come late, beside SERVED/s: their clients may have left",
+		      chosen->name, short_number(number, sizeof(number), chosen->late_pps + 0.5));
 }
 
 static const struct {
@@ -102,9 +111,11 @@ static void cells(const struct top_row *row, char text[COLUMNS][16])
 {
 	char number[16];
 
-	snprintf(text[0], 16, "%s", row->suspended ? "suspended" : snapshot_state_name(row->state));
+	snprintf(text[0], 16, "%s", row->suspended ? "suspended" :
+				   row->stalled   ? "stalled" :
+						    snapshot_state_name(row->state));
 	snprintf(text[1], 16, "%s", short_number(number, sizeof(number), row->syn_pps));
-	snprintf(text[2], 16, "%s", short_number(number, sizeof(number), row->admitted_pps));
+	snprintf(text[2], 16, "%s", short_number(number, sizeof(number), row->in_pps));
 	snprintf(text[3], 16, "%s", short_number(number, sizeof(number), row->settled_pps));
 	snprintf(text[4], 16, "%s", short_number(number, sizeof(number), row->held));
 	snprintf(text[5], 16, "%s", short_number(number, sizeof(number), (double)row->inflight));

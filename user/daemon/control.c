@@ -73,6 +73,7 @@ void control_restart(struct control *control, uint64_t now_ns)
 	control->cold = true;
 	control->known = false;
 	control->stalled = false;
+	control->unanswered = 0;
 	control->last_settled_ns = now_ns;
 	control->window = control_window_bound(control, fmin(control->window, CONTROL_WINDOW_START));
 	control->learned = control->window;
@@ -178,5 +179,7 @@ int control_tick(struct control *control, const struct control_input *counted, s
 	output->ceiling_pps = control->ceiling_out;
 	output->expire_ns = (uint64_t)control->expire_ns;
 	output->cold = control->cold;
+	output->stalled = control->stalled;
+	output->quiet_ns = control->quiet_ns;
 	return 0;
 }

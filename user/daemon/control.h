@@ -108,6 +108,8 @@ struct control_output {
 	uint32_t ceiling_pps;     /* handshakes started per second allowed, beside the policy's rate; 0 = none */
 	uint64_t expire_ns;       /* life of a slot, 1 to 10 s */
 	bool cold;                /* nothing is known yet of what the server can do */
+	bool stalled;             /* it answers nobody, though handshakes wait */
+	uint64_t quiet_ns;        /* for how long */
 	struct control_change window_change;
 	struct control_change ceiling_change;
 };
@@ -311,7 +313,8 @@ struct control {
 	bool cold;
 	bool known; /* the server's limit has been seen */
 	bool stalled;
-	bool limited; /* in this tick */
+	double unanswered; /* let in since something settled last, and not abandoned */
+	bool limited;      /* in this tick */
 	enum control_state state;
 	struct control_change last;
 	uint64_t last_change_ns;

@@ -11,7 +11,8 @@
  *   between                                -> stays
  *   cutting has come to its end, or has cost throughput, and the delay stays
  *                                          -> 1.8 x for three slot times, to see whether it is a queue at all
- *   nothing settles for 1 s or four slots  -> halved every 0.3 s down to window_min, which goes on probing
+ *   nothing settles for 1 s or four slots  -> halved every 0.3 s down to window_min, which goes on probing; after
+ *                                             half as long again also where the window keeps nobody back yet
  *   not limiting                           -> what was learned, or 2.5 x the peak of the last 5 to 10 s
  *
  * The window seen is the one in force when the newest samples were let in; a slot is RTT + delay. In
@@ -36,6 +37,9 @@
 #define WINDOW_RAISE_MAX_NS 6e10
 #define WINDOW_STALL_NS 1e9
 #define WINDOW_STALL_STEP_NS 300000000ULL
+#define WINDOW_STALL_CALM 1.5    /* times as long where the window keeps nobody back ... */
+#define WINDOW_STALL_CALM_MIN 16 /* ... and so many have been let in meanwhile */
+#define WINDOW_ROOM_NS 2e8       /* unanswered for so long, or two slots: what is in flight is no demand */
 #define WINDOW_PEAK_NS 5000000000ULL
 #define WINDOW_OVERFLOW_NS 2500000000ULL
 #define WINDOW_CALM_NS 10000000000ULL /* of calm, settling traffic: no longer cold */
@@ -102,14 +106,29 @@ static double window_guard(const struct control *control)
 	return mu * slot / 1e9 + 2 * window_others(control);
 }
 
-/* Nothing settles although handshakes wait and more want in. */
+/*
+ * Whether those who wait are enough to tell where the window keeps nobody back: clients that let their connection lie
+ * idle look the same, where they can be seen at all.
+ */
+static bool window_waited_for(const struct control *control, const struct control_input *input)
+{
+	return control->unanswered >= WINDOW_STALL_CALM_MIN &&
+	       (!control->silent.telling || 2 * input->asking >= input->inflight);
+}
+
+/*
+ * Nothing settles although handshakes wait. With more that want in, that is certain soon; without, a server that froze
+ * would be sent all that comes until the window is full, as slots expire and make room.
+ */
 static void window_stall(struct control *control, const struct control_input *input, bool biting)
 {
-	double patience = WINDOW_STALL_NS;
+	double patience = WINDOW_STALL_NS, window = control->window;
 
+	control->unanswered = fmax(0, control->unanswered + (double)input->admitted - (double)input->abandoned);
 	if (input->settled + input->late_settled || !control->last_inflight ||
 	    control_silent_only(control, input->now_ns)) {
 		control->last_settled_ns = input->now_ns;
+		control->unanswered = 0;
 		if (control->stalled) {
 			/* Another server for all we know. */
 			control->stalled = control->known = false;
@@ -119,11 +138,17 @@ static void window_stall(struct control *control, const struct control_input *in
 	control->quiet_ns = input->now_ns - control->last_settled_ns;
 	if (control->server.weight > 0)
 		patience = fmax(patience, fmin(1e10, 4 * control_delay_slot_ns(control)));
-	if (!biting || (double)control->quiet_ns <= patience)
+	if (!biting && !control->stalled) {
+		if (!window_waited_for(control, input))
+			return;
+		patience *= WINDOW_STALL_CALM;
+		window = fmin(window, (double)input->inflight);
+	}
+	if ((double)control->quiet_ns <= patience)
 		return;
 	if (!control->stalled || input->now_ns - control->stall_step_ns >= WINDOW_STALL_STEP_NS) {
 		control->stall_step_ns = input->now_ns;
-		window_move(control, control->window * WINDOW_CUT_MAX, CONTROL_SIGNAL_STALL, (double)control->quiet_ns);
+		window_move(control, window * WINDOW_CUT_MAX, CONTROL_SIGNAL_STALL, (double)control->quiet_ns);
 	}
 	control->stalled = control->known = true;
 }
@@ -273,7 +298,8 @@ static void window_room(struct control *control, const struct control_input *inp
 {
 	/* Until something settles, what is in flight may be what a melted server cannot answer: no demand to make room
 	 * for. */
-	bool healthy = control->server.weight > 0 && (double)control->quiet_ns <= WINDOW_STALL_NS &&
+	double answers_ns = fmin(WINDOW_STALL_NS, fmax(WINDOW_ROOM_NS, 2 * control_delay_slot_ns(control)));
+	bool healthy = control->server.weight > 0 && (double)control->quiet_ns <= answers_ns &&
 		       control->server.delay_ns <= WINDOW_OVER * control_delay_goal_ns(control);
 	double peak, least = control->learned;
 
@@ -334,7 +360,7 @@ void control_window_tick(struct control *control, const struct control_input *in
 		window_overflow(control, input, dt_ns, biting);
 		if (biting)
 			control->learned = control->window;
-		else if (!input->held)
+		else if (!input->held && !control->stalled)
 			window_room(control, input);
 	}
 	if (control->known)

@@ -184,6 +184,8 @@ int daemon_run(const struct daemon_options *options, struct error *err)
 			self->heartbeat_ns = 0;
 			self->watch_acks = 0;
 			self->pid = 0;
+			if (!options->detach_on_exit)
+				follow_end(d);
 		}
 	}
 	stop(d);

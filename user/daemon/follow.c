@@ -78,3 +78,17 @@ void follow_ramp(struct service *svc, uint64_t now_ns)
 			 ramp_share(pol, now_ns, run->ramp_stopped_ns) / 1e4);
 	svc->ramping = running;
 }
+
+void follow_end(const struct daemon *d)
+{
+	for (unsigned int i = 0; i < SYNHOLD_SERVICES; i++) {
+		const struct service *svc = &d->service[i];
+
+		if (svc->active && svc->ramping)
+			log_line(
+				LOG_LEVEL_WARNING,
+				"%s: without a daemon its ramp stands still, at %.1f%%; the next synhold run goes on from there",
+				svc->policy.name,
+				(double)ramp_in_force(&svc->policy, &d->inst->runtime[svc->id]) / 1e4);
+	}
+}

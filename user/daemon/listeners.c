@@ -5,6 +5,7 @@
 #include "daemon/state.h"
 #include "lib/log.h"
 #include "lib/sockets.h"
+#include "lib/units.h"
 
 #define FILLING_NS 60000000000ULL   /* the guard stays for so long after a quarter of the queue was full */
 #define HANDSHAKES_NS 1000000000ULL /* between two counts of half-open handshakes, and ... */
@@ -46,11 +47,12 @@ static int was_replaced(const struct service *svc)
 static void follow_listener(struct service *svc, uint64_t now_ns)
 {
 	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
+	char text[32];
 
 	if (svc->listeners) {
 		if (run->down_since_ns) {
-			log_line(LOG_LEVEL_INFO, "%s: a listener is back after %.1f s; starting cold", svc->policy.name,
-				 (double)(now_ns - run->down_since_ns) / 1e9);
+			log_line(LOG_LEVEL_INFO, "%s: a listener is back after %s; starting cold", svc->policy.name,
+				 units_format_time(text, sizeof(text), (double)(now_ns - run->down_since_ns) / 1e9));
 			control_restart(&svc->control, now_ns);
 		} else if (was_replaced(svc)) {
 			log_line(LOG_LEVEL_INFO, "%s: the listener was replaced; starting cold", svc->policy.name);
@@ -66,8 +68,8 @@ static void follow_listener(struct service *svc, uint64_t now_ns)
 		return;
 	__atomic_store_n(&run->down_since_ns, now_ns, __ATOMIC_RELAXED);
 	run->state_flags |= SYNHOLD_FLAG_DOWN;
-	log_line(LOG_LEVEL_WARNING, "%s: nothing listens; SYNs are held for up to %.0f s", svc->policy.name,
-		 (double)svc->policy.hold_down_ns / 1e9);
+	log_line(LOG_LEVEL_WARNING, "%s: nothing listens; SYNs are held for up to %s", svc->policy.name,
+		 units_format_duration(text, sizeof(text), svc->policy.hold_down_ns));
 }
 
 /*

@@ -4,6 +4,7 @@
 
 #include "daemon/state.h"
 #include "lib/log.h"
+#include "lib/units.h"
 
 void spoofed_follow(struct service *svc, uint64_t now_ns)
 {
@@ -11,6 +12,7 @@ void spoofed_follow(struct service *svc, uint64_t now_ns)
 	const struct synhold_counters *count = &svc->count;
 	struct proof *proof = &svc->proof;
 	uint64_t since_ns = proof->since_ns;
+	char text[32];
 	const struct proof_input in = {
 		.now_ns = now_ns,
 		.count =
@@ -35,8 +37,8 @@ void spoofed_follow(struct service *svc, uint64_t now_ns)
 		__atomic_or_fetch(&run->state_flags, SYNHOLD_FLAG_PROOF, __ATOMIC_RELAXED);
 		control_restart(&svc->control, now_ns); /* what it has learned was of handshakes that nobody wanted */
 	} else {
-		log_line(LOG_LEVEL_INFO, "%s: proof mode ends after %.1f s", svc->policy.name,
-			 (double)(now_ns - since_ns) / 1e9);
+		log_line(LOG_LEVEL_INFO, "%s: proof mode ends after %s", svc->policy.name,
+			 units_format_time(text, sizeof(text), (double)(now_ns - since_ns) / 1e9));
 		__atomic_and_fetch(&run->state_flags, ~(uint32_t)SYNHOLD_FLAG_PROOF, __ATOMIC_RELAXED);
 	}
 }

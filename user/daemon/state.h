@@ -37,6 +37,7 @@ struct service {
 	int looked;    /* at its listeners, at least once */
 	int suspended; /* the window */
 	int ramping;
+	uint64_t stalled_ns; /* for how long the server has answered nobody, while it does */
 	uint64_t ramp_start_ns;
 	uint64_t overflows;           /* of the tally, at the last tick */
 	uint32_t drops, drops_before; /* at the listeners, summed, now and at the look before */
@@ -138,6 +139,8 @@ int spoofed_unproved(const struct service *svc, const struct holdq_entry *e);
 /* follow.c: policy that moves with time */
 void follow_closed(struct service *svc, uint64_t now_ns);
 void follow_ramp(struct service *svc, uint64_t now_ns);
+/* This daemon ends: says which ramps stand still from now on. */
+void follow_end(const struct daemon *d);
 
 /* links.c: interfaces that go away, come back, or get another name */
 struct links;

@@ -14,6 +14,7 @@
 #include "lib/lists.h"
 #include "lib/log.h"
 #include "lib/snapshot.h"
+#include "lib/units.h"
 
 #define SWEEP_BUDGET 4096
 #define LISTENER_TICKS 5 /* socket diagnostics every half second, or each tick while something is held */
@@ -125,6 +126,27 @@ static void publish_control(struct service *svc, const struct control_output *ou
 	svc->last = *out;
 }
 
+/* One line when the server is seen to answer nobody, and one when it does again. */
+static void watch_stall(struct service *svc, const struct control_output *out, const struct control_input *in)
+{
+	struct synhold_runtime *run = &svc->daemon->inst->runtime[svc->id];
+	char text[32];
+
+	if (out->stalled)
+		svc->stalled_ns = out->quiet_ns;
+	if (out->stalled == !!(run->state_flags & SYNHOLD_FLAG_STALLED))
+		return;
+	run->state_flags ^= SYNHOLD_FLAG_STALLED;
+	if (out->stalled)
+		log_line(LOG_LEVEL_WARNING,
+			 "%s: the server answers nobody: no first byte for %s, %llu handshakes wait for one",
+			 svc->policy.name, units_format_time(text, sizeof(text), (double)out->quiet_ns / 1e9),
+			 (unsigned long long)in->inflight);
+	else
+		log_line(LOG_LEVEL_INFO, "%s: the server answers again, or nobody waits, after %s", svc->policy.name,
+			 units_format_time(text, sizeof(text), (double)svc->stalled_ns / 1e9));
+}
+
 /* One line when a limit starts to bite, naming it, and one when none does any more. */
 static void watch_limits(struct service *svc, const struct synhold_counters *now, const struct synhold_counters *was,
 			 uint64_t now_ns)
@@ -133,6 +155,7 @@ static void watch_limits(struct service *svc, const struct synhold_counters *now
 	unsigned int held = svc->queue ? holdq_counters(svc->queue)->held : 0;
 	uint64_t over = 0, most = 0;
 	unsigned int reason = 0;
+	char text[32];
 
 	for (unsigned int i = 0; i < SYNHOLD_REASON_COUNT; i++) {
 		uint64_t here = now->over_limit[i] - was->over_limit[i];
@@ -152,8 +175,8 @@ static void watch_limits(struct service *svc, const struct synhold_counters *now
 			 svc->policy.name, snapshot_reason_name(reason), service_window(svc),
 			 (long long)svc->daemon->inst->gates[svc->id].inflight, held);
 	} else if (svc->biting && !held && now_ns - svc->bitten_ns > BITE_NS) {
-		log_line(LOG_LEVEL_INFO, "%s: no limit bites any more, after %.1f s", svc->policy.name,
-			 (double)(now_ns - run->limiting_since_ns) / 1e9);
+		log_line(LOG_LEVEL_INFO, "%s: no limit bites any more, after %s", svc->policy.name,
+			 units_format_time(text, sizeof(text), (double)(now_ns - run->limiting_since_ns) / 1e9));
 		svc->biting = 0;
 		run->limiting_since_ns = 0;
 	}
@@ -243,6 +266,7 @@ static void tick_service(struct service *svc, uint64_t now_ns)
 	signals_count(svc, &in, (double)(now_ns - d->tick_before_ns));
 	if (!control_tick(&svc->control, &in, &out)) {
 		publish_control(svc, &out);
+		watch_stall(svc, &out, &in);
 		follow_ramp(svc, now_ns);
 	}
 	if ((d->ticks + svc->id) % SHARE_TICKS == 0)
@@ -305,6 +329,7 @@ void tick_load_policy(struct daemon *d, int first)
 			memset(svc->inode_known, 0, sizeof(svc->inode_known));
 			svc->overflows = inst->tally[id].listen_overflows;
 			inst->runtime[id].limiting_since_ns = 0;
+			inst->runtime[id].state_flags &= ~(uint32_t)SYNHOLD_FLAG_STALLED;
 		} else {
 			control_set_policy(&svc->control, &control);
 		}

@@ -51,6 +51,7 @@ static json_t *flags_json(const struct snapshot_service *svc)
 	} flags[] = {
 		{svc->runtime.state_flags & SYNHOLD_FLAG_PROOF, "proof"},
 		{svc->runtime.state_flags & SYNHOLD_FLAG_COLD, "cold"},
+		{svc->stalled, "stalled"},
 		{svc->confirm_pending, "confirm_pending"},
 		{svc->suspended, "window_suspended"},
 		{svc->bypass, "bypass"},

@@ -10,6 +10,7 @@
 #include "lib/instance.h"
 #include "lib/lists.h"
 #include "lib/offenders.h"
+#include "lib/units.h"
 
 static int clear_addrs(struct instance *inst, uint32_t bank)
 {
@@ -135,13 +136,15 @@ int instance_commit_lists(struct instance *inst, const struct model *model, cons
 			  uint64_t confirm_ns, struct error *err)
 {
 	uint64_t deadline_ns, word;
+	char text[32];
 	uint32_t bank;
 	int ret;
 
 	if (instance_confirm_pending(inst, &deadline_ns)) {
 		error_set(err, -EBUSY, "instance '%s': an earlier change waits for confirmation", inst->name);
-		return error_hint(err, -EBUSY, "synhold confirm keeps it; it is undone by itself in %.0f s",
-				  (double)(deadline_ns - instance_now_ns()) / 1e9 + 1);
+		return error_hint(err, -EBUSY, "synhold confirm keeps it; it is undone by itself in %s",
+				  units_format_time(text, sizeof(text),
+						    (double)(deadline_ns - instance_now_ns()) / 1e9));
 	}
 	settle(inst);
 	bank = !instance_bank(inst);

@@ -49,6 +49,20 @@ uint32_t ramp_in_force(const struct synhold_policy *pol, const struct synhold_ru
 	return (uint32_t)(((threshold - 1) * 1000000 + (1ULL << 31)) >> 32);
 }
 
+void ramp_continue(struct synhold_policy *pol, const struct synhold_runtime *run, uint64_t now_ns)
+{
+	double span = (double)pol->ramp_to_ppm - (double)pol->ramp_from_ppm, part = 0;
+
+	if (!pol->ramp_over_ns || pol->ramp_paused_ns || span == 0 ||
+	    (run->ramp_stopped_ns && run->ramp_stopped_ns >= pol->ramp_start_ns))
+		return;
+	if (run->share_threshold) /* else no daemon has ever moved it */
+		part = ((double)ramp_in_force(pol, run) - (double)pol->ramp_from_ppm) / span;
+	if (part < 0 || part >= 1) /* nothing of this ramp, or all of it */
+		return;
+	pol->ramp_start_ns = now_ns - (uint64_t)(part * (double)pol->ramp_over_ns);
+}
+
 void ramp_start(struct synhold_policy *pol, uint32_t from_ppm, uint32_t to_ppm, uint64_t over_ns, uint64_t now_ns)
 {
 	pol->ramp_from_ppm = from_ppm;
@@ -66,9 +80,20 @@ static int require(const struct synhold_policy *pol, struct error *err)
 	return error_hint(err, -EINVAL, "synhold ramp %s --from 10%% --to 100%% --over 10m", pol->name);
 }
 
-int ramp_pause(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err)
+/* A ramp, and not at its end. */
+static int require_moving(const struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err)
 {
 	int ret = require(pol, err);
+
+	if (ret || progress(pol, now_ns, stopped_ns) < pol->ramp_over_ns)
+		return ret;
+	error_set(err, -EINVAL, "the ramp of service '%s' has come to its end: nothing moves any more", pol->name);
+	return error_hint(err, -EINVAL, "synhold ramp %s reverse goes back; cancel ends it", pol->name);
+}
+
+int ramp_pause(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err)
+{
+	int ret = require_moving(pol, now_ns, stopped_ns, err);
 
 	if (!ret && !pol->ramp_paused_ns)
 		pol->ramp_paused_ns = stopped_ns ? stopped_ns : now_ns;
@@ -77,7 +102,7 @@ int ramp_pause(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns,
 
 int ramp_resume(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err)
 {
-	int ret = require(pol, err);
+	int ret = require_moving(pol, now_ns, stopped_ns, err);
 
 	if (ret)
 		return ret;

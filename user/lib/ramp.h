@@ -22,7 +22,15 @@ uint64_t ramp_threshold(uint32_t share_ppm);
 /* The share that the data plane goes by, ramp or not, daemon or not; parts per million. */
 uint32_t ramp_in_force(const struct synhold_policy *pol, const struct synhold_runtime *run);
 
-/* The levers. Each changes the policy only; stopped_ns as above. 0, or -EINVAL when there is no ramp to act on. */
+/*
+ * A ramp that ran while no daemon moved the share goes on from the share that is in force, and not from where its clock
+ * has come to: the sources that would have come in bit by bit must not come all at once. A paused one, and one that
+ * pressure has stopped, stay as they are.
+ */
+void ramp_continue(struct synhold_policy *pol, const struct synhold_runtime *run, uint64_t now_ns);
+
+/* The levers. Each changes the policy only; stopped_ns as above. 0, or -EINVAL when there is no ramp to act
+ * on; pause and resume also when it has come to its end. */
 void ramp_start(struct synhold_policy *pol, uint32_t from_ppm, uint32_t to_ppm, uint64_t over_ns, uint64_t now_ns);
 int ramp_pause(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err);
 int ramp_resume(struct synhold_policy *pol, uint64_t now_ns, uint64_t stopped_ns, struct error *err);

@@ -162,6 +162,7 @@ static int take_service(const struct instance *inst, struct snapshot *snap, stru
 		svc->inflight = 0; /* a slot between its two words */
 	svc->window = inforce_window(&svc->policy, &svc->runtime);
 	svc->suspended = inforce_suspended(gate, svc->window);
+	svc->stalled = snap->daemon_alive && svc->runtime.state_flags & SYNHOLD_FLAG_STALLED;
 	svc->confirm_pending = snap->confirm_deadline_ns != 0;
 	svc->bypass = snap->bypass_until_ns != 0;
 	svc->no_hold = svc->policy.action == SYNHOLD_ACTION_HOLD && !instance_holds(inst);

@@ -30,6 +30,7 @@ struct snapshot_service {
 	int64_t inflight;
 	uint32_t window; /* in force; 0 = none */
 	int suspended;   /* the window, because settlements cannot be seen */
+	int stalled;     /* the server answers nobody, though handshakes wait; only a live daemon knows */
 	int confirm_pending, bypass;
 	int no_hold; /* its action is hold, and this kernel cannot: what is in excess is dropped */
 	enum snapshot_state state;

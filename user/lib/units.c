@@ -165,6 +165,23 @@ char *units_format_duration(char *buf, size_t size, uint64_t ns)
 	return buf;
 }
 
+char *units_format_time(char *buf, size_t size, double seconds)
+{
+	uint64_t minutes = seconds > 0 ? (uint64_t)(seconds / 60 + 0.5) : 0, hours = (minutes + 30) / 60;
+
+	if (seconds < 9.95)
+		snprintf(buf, size, "%.1f s", seconds > 0 ? seconds : 0);
+	else if (seconds < 119.5)
+		snprintf(buf, size, "%.0f s", seconds);
+	else if (minutes < 120)
+		snprintf(buf, size, "%" PRIu64 " min", minutes);
+	else if (hours < 48)
+		snprintf(buf, size, "%" PRIu64 " h %" PRIu64 " min", minutes / 60, minutes % 60);
+	else
+		snprintf(buf, size, "%" PRIu64 " d %" PRIu64 " h", hours / 24, hours % 24);
+	return buf;
+}
+
 char *units_format_share(char *buf, size_t size, uint32_t ppm)
 {
 	int n = snprintf(buf, size, "%u.%04u", ppm / 10000, ppm % 10000);

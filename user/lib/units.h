@@ -35,6 +35,8 @@ char *units_format_count(char *buf, size_t size, uint64_t value);
 char *units_format_duration(char *buf, size_t size, uint64_t ns);
 char *units_format_share(char *buf, size_t size, uint32_t ppm);
 char *units_format_size(char *buf, size_t size, uint64_t bytes);
+/* For people: 0.4 s, 45 s, 12 min, 5 h 20 min, 3 d 4 h. Not what a parser takes back. */
+char *units_format_time(char *buf, size_t size, double seconds);
 /* Address alone when the prefix is full. */
 char *units_format_cidr(char *buf, size_t size, const uint8_t addr[16], uint8_t prefixlen);
 

@@ -18,6 +18,7 @@
 #include "lib/filters.h"
 #include "lib/lists.h"
 #include "lib/older.h"
+#include "lib/units.h"
 #include "synhold.skel.h"
 
 #define LINKS_MAX SYNHOLD_SERVICES
@@ -61,6 +62,7 @@ static int check_daemon(const struct instance *inst, struct error *err)
 static int check(const struct upgrade *up, int claimed, struct error *err)
 {
 	uint64_t deadline_ns;
+	char text[32];
 	int ret = claimed ? 0 : check_daemon(up->inst, err);
 
 	if (!ret)
@@ -68,8 +70,8 @@ static int check(const struct upgrade *up, int claimed, struct error *err)
 	if (ret || !instance_confirm_pending(&up->old, &deadline_ns))
 		return ret;
 	error_set(err, -EBUSY, "instance '%s': a change of the older version waits for confirmation", up->inst->name);
-	return error_hint(err, -EBUSY, "confirm it with the older version, or wait %.0f s until it is undone",
-			  (double)(deadline_ns - instance_now_ns()) / 1e9 + 1);
+	return error_hint(err, -EBUSY, "confirm it with the older version, or wait %s until it is undone",
+			  units_format_time(text, sizeof(text), (double)(deadline_ns - instance_now_ns()) / 1e9));
 }
 
 /* Held SYNs ended with the daemon that held them. */
