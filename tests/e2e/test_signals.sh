@@ -72,6 +72,44 @@ test_queues_are_summed() {
 	assert_eq "$(json '.services[0].accept_queue | "\(.length) of \(.max)"')" "5 of 48" "accept_queue"
 }
 
+# A server that froze: in calm traffic nothing is held and no limit bites, so somebody has to say so.
+server_freezes() { # at once, or after the first answers
+	server
+	[ "$1" != early ] || kill -STOP "${PROCESS[server]}"
+	shield
+	if [ "$1" != early ]; then
+		expect_line "$(storm clients=30 rate=50)" served=30
+		kill -STOP "${PROCESS[server]}"
+	fi
+	clients calm first=100 rate=40 clients=4000 patience=2000 retry=500 limit=60000
+	wait_until '[ "$(json ".services[0].flags | index(\"stalled\") != null")" = true ]' 8 "the flag stalled"
+	assert_match "$(output shield)" "warning: web: the server answers nobody: no first byte for [0-9.]+ s, [0-9]+ handshakes wait for one"
+	assert_match "$(synhold status)" "web: the server answers nobody, though handshakes wait; synhold explain web"
+	assert_match "$(synhold explain web)" "the server has answered nobody for [0-9.]+ s, so it "
+	assert_match "$(synhold explain web)" "What you can do: look at the server, it does not answer"
+	assert_match "$(synhold top --once -n 200ms)" "web: the server answers nobody; synhold explain web"
+	expect -q window=8 state=limiting
+	assert_match "$(synhold explain web)" "down to the least \\(window-min\\), which goes on probing"
+	kill -CONT "${PROCESS[server]}"
+	wait_until '[ "$(json ".services[0].flags | index(\"stalled\")")" = null ]' 8 "the flag to go"
+	assert_match "$(output shield)" "web: the server answers again, or nobody waits, after [0-9.]+ s"
+	# what it answered after their slots had expired is told apart
+	expect -q handshakes.late\>=1
+	assert_match "$(synhold status)" "web: [0-9]+ answers came late, beside SERVED: after their slot had expired, so their clients may have left"
+	assert_match "$(synhold status web)" "handshakes: started .*; answered late [0-9]+"
+	stop calm
+}
+
+test_server_freezes_at_once() {
+	net_up
+	server_freezes early
+}
+
+test_server_freezes_in_calm() {
+	net_up
+	server_freezes later
+}
+
 kernel_overflows() {
 	in_srv nstat -asz TcpExtListenOverflows | awk '/ListenOverflows/ { print $2 }'
 }

@@ -136,7 +136,8 @@ static void say_delay(const struct picture *p)
 		       delay(target_ms, text, sizeof(text)));
 		return;
 	}
-	printf("The server's delay to its first byte is %s", delay(p->delay_ms, text, sizeof(text)));
+	printf("The server's delay to its first byte %s %s", state_is(p, "stall") ? "was" : "is",
+	       delay(p->delay_ms, text, sizeof(text)));
 	if (state_is(p, "fixed")) { /* nothing steers by it */
 		printf(".\n");
 		return;
@@ -269,8 +270,7 @@ static void say_limits(const struct picture *p)
 		printf("What limits now is that the service is closed");
 	else if (since && since <= p->snap->now_ns)
 		printf("New connections have been limited for %s; what limits now is %s",
-		       units_format_time(when, sizeof(when), (double)(p->snap->now_ns - since) / 1e9),
-		       limit_now(p));
+		       units_format_time(when, sizeof(when), (double)(p->snap->now_ns - since) / 1e9), limit_now(p));
 	else
 		printf("Nothing limits now");
 	for (unsigned int i = 0; i < SYNHOLD_REASON_COUNT; i++)

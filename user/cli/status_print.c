@@ -32,8 +32,7 @@ static void print_head(const struct snapshot *snap)
 		       units_format_time(text, sizeof(text), (double)(snap->bypass_until_ns - snap->now_ns) / 1e9));
 	if (snap->confirm_deadline_ns > snap->now_ns)
 		printf(", a change waits %s for synhold confirm",
-		       units_format_time(text, sizeof(text),
-					 (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9));
+		       units_format_time(text, sizeof(text), (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9));
 	printf("\n");
 	for (unsigned int i = 0; i < snap->interface_count; i++)
 		printf("interface %s (%s%s)\n", snap->interface[i].name,
@@ -125,7 +124,8 @@ static const char *ramp_text(const struct snapshot *snap, const struct snapshot_
 		return ", ramp paused";
 	if (ramp_in_force(pol, &svc->runtime) == pol->ramp_to_ppm)
 		return ", by a ramp that has come to its end";
-	return snap->daemon_alive ? ", by ramp" : ", ramp stands still without a daemon; synhold run goes on from there";
+	return snap->daemon_alive ? ", by ramp" :
+				    ", ramp stands still without a daemon; synhold run goes on from there";
 }
 
 /* What stands beside the window, and what the table has no room for. */
@@ -138,7 +138,8 @@ static void print_notes(const struct snapshot *snap, const struct snapshot_servi
 
 	note_closed(snap, svc);
 	if (svc->stalled)
-		printf("%s: the server answers nobody, though handshakes wait; synhold explain %s\n", pol->name, pol->name);
+		printf("%s: the server answers nobody, though handshakes wait; synhold explain %s\n", pol->name,
+		       pol->name);
 	if (svc->count.late)
 		printf("%s: %llu answers came late, beside SERVED: after their slot had expired, so their clients may have left\n",
 		       pol->name, svc->count.late);

@@ -27,8 +27,8 @@ struct top_row {
 	uint32_t held;
 	uint64_t rate_pps; /* of the policy; 0 = none */
 	/* since the look before; < 0: there was none */
-	double syn_pps, in_pps, settled_pps; /* in_pps: admitted or released */
-	double late_pps; /* answers after the slot had expired: their clients may have left */
+	double syn_pps, in_pps, settled_pps;   /* in_pps: admitted or released */
+	double late_pps;                       /* answers after the slot had expired: their clients may have left */
 	double first_byte_s;                   /* 99th percentile of what settled since; < 0: nothing did */
 	const char *limit;                     /* the reason of most excess since; NULL: none */
 	double curve[TOP_CURVES][TOP_HISTORY]; /* a ring; < 0: not known */

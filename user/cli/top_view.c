@@ -88,7 +88,8 @@ static void draw_head(const struct top *top, struct top_screen *s)
 	put(s, 0, 0, top->attached && !top->daemon_alive ? TOP_BAD : TOP_BOLD, line);
 	print(s, 0, (unsigned int)n + 2, TOP_PLAIN, "%s", top->interfaces);
 	if (!top->attached)
-		put(s, 1, 0, TOP_WARN, "synhold run IFACE --port PORT protects a port; synhold check IFACE looks before");
+		put(s, 1, 0, TOP_WARN,
+		    "synhold run IFACE --port PORT protects a port; synhold check IFACE looks before");
 	else if (top->bypass)
 		put(s, 1, 0, TOP_BAD, "BYPASS is on: everything passes");
 	else if (top->confirm_pending)
@@ -111,9 +112,10 @@ static void cells(const struct top_row *row, char text[COLUMNS][16])
 {
 	char number[16];
 
-	snprintf(text[0], 16, "%s", row->suspended ? "suspended" :
-				   row->stalled   ? "stalled" :
-						    snapshot_state_name(row->state));
+	snprintf(text[0], 16, "%s",
+		 row->suspended ? "suspended" :
+		 row->stalled   ? "stalled" :
+				  snapshot_state_name(row->state));
 	snprintf(text[1], 16, "%s", short_number(number, sizeof(number), row->syn_pps));
 	snprintf(text[2], 16, "%s", short_number(number, sizeof(number), row->in_pps));
 	snprintf(text[3], 16, "%s", short_number(number, sizeof(number), row->settled_pps));
