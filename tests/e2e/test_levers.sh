@@ -201,6 +201,49 @@ test_signal_is_refused() {
 	refused 2 "SERVICE, NAME and VALUE" synhold signal web queue
 }
 
+# ---------------------------------------------------------------------------------------------------- who did it
+
+# Each change is a line of the log: who, what, the old value and the new one.
+logged() { # PATTERN
+	assert_match "$(output shield)" "Z uid 0, pid [0-9]+: $1"
+}
+
+test_log_names_who() {
+	net_up
+	server
+	shield
+	synhold set web rate=3k target-delay=50ms >/run/e2e/out
+	logged "set: web rate none -> 3k, web target-delay 100ms -> 50ms"
+	synhold close web --for 30s >/run/e2e/out
+	logged "web: close open -> closed, for 30s"
+	synhold open web >/run/e2e/out
+	logged "web: open closed -> open"
+	synhold bypass on --for 1m >/run/e2e/out
+	logged "bypass off -> on, for 1m"
+	synhold bypass off >/run/e2e/out
+	logged "bypass on -> off"
+	synhold allow add 10.10.3.0/24 --rate 5 --note "$(printf 'checks')" >/run/e2e/out
+	logged "allow 10.10.3.0/24: absent -> listed, rate 5 # checks"
+	synhold allow add 10.10.3.0/24 --rate 9 >/run/e2e/out
+	logged "allow 10.10.3.0/24: listed, rate 5 -> listed, rate 9"
+	synhold allow del 10.10.3.0/24 >/run/e2e/out
+	logged "allow 10.10.3.0/24: listed -> absent"
+	synhold deny add 10.10.4.1 --confirm 1m >/run/e2e/out
+	logged "deny 10.10.4.1: absent -> listed \\(unless confirmed, undone soon\\)"
+	synhold confirm >/run/e2e/out
+	logged "confirm: what waited stays"
+	synhold ramp web --from 10% --to 90% --over 10m >/run/e2e/out
+	logged "web: ramp from 10% to 90% over 10m, share 100.0% -> 10.[0-9]%"
+	synhold flush web >/run/e2e/out
+	logged "web: flush, 0 connections reset"
+	# no line may look like several
+	assert_eq "$("$TOOLS/ask" /run/synhold/default/control.sock '{"ask":"log","text":"one\ntwo"}')" '{"logged":true}'
+	logged "one[?]two"
+	synhold detach --all >/run/e2e/out
+	wait_until "! running shield" 10
+	logged "detach --all"
+}
+
 # ---------------------------------------------------------------------------------------------------- hold-down
 
 # restart AWAY [KEY=VALUE...]: clients connect all the time while the listener is away for so long

@@ -141,6 +141,9 @@ test_control_socket_of_a_group() {
 	assert_match "$(ask_as 65534 65534 "$ping")" '"error":"not allowed' "what a stranger is told by the daemon"
 	assert_eq "$(setpriv --reuid 65534 --regid 65534 --groups "$gid" "$TOOLS/ask" "$SOCKET" "$ping" | jq .pid)" \
 		"${PROCESS[shield]}" "pid, as one more of the group is told"
+	# the log is of those who may change something
+	assert_match "$(ask_as 65534 "$gid" '{"ask":"log","text":"forged"}')" '"error":"not allowed' "the group, for the log"
+	[[ $(output shield) != *forged* ]] || fail "the group writes into the log"
 }
 
 daemon_fds() {

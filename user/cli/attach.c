@@ -7,6 +7,7 @@
 #include "cli/guard.h"
 #include "cli/notice.h"
 #include "cli/session.h"
+#include "cli/tell.h"
 #include "lib/units.h"
 
 static json_t *attached_json(const struct instance *inst, const struct model *model, const struct attach_args *args)
@@ -84,6 +85,7 @@ int cli_attach(struct cli *cli, int argc, char **argv)
 		ret = cli_finish(cli);
 	}
 	if (done) {
+		tell(&inst, "attach: its policy is in force");
 		notice_windows(apply.model, NULL, notice_warn);
 		notice_hold(&inst, apply.model, NULL, notice_warn);
 		session_notice(&inst, apply.model, notice_warn);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/cli.h"
+#include "cli/tell.h"
 
 int cli_confirm(struct cli *cli, int argc, char **argv)
 {
@@ -18,6 +19,8 @@ int cli_confirm(struct cli *cli, int argc, char **argv)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
 		ret = instance_confirm(&inst, &err);
+		if (!ret)
+			tell(&inst, "confirm: what waited stays");
 		instance_close(&inst);
 	}
 	if (ret)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "cli/tell.h"
 #include "cli/origin.h"
 #include "lib/deploy.h"
 
@@ -28,6 +29,19 @@ static int check_names(struct instance *inst, const struct cli_words *words, str
 		}
 	}
 	return 0;
+}
+
+/* Before it ends with the instance. */
+static void tell_detach(const char *name, const struct cli_words *words)
+{
+	struct instance inst;
+
+	if (instance_init(&inst, name, NULL))
+		return;
+	if (!instance_open(&inst, NULL))
+		tell(&inst, "detach %s%s", words->count ? words->word[0] : "--all",
+		     words->count > 1 ? " and others" : "");
+	instance_close(&inst);
 }
 
 static int detach(struct instance *inst, const struct cli_words *words, struct error *err)
@@ -63,6 +77,7 @@ int cli_detach(struct cli *cli, int argc, char **argv)
 	ret = instance_init(&inst, cli->instance, &err);
 	if (ret)
 		return cli_fail(cli, &err);
+	tell_detach(cli->instance, &words);
 	ret = detach(&inst, &words, &err);
 	origin_remove(&inst); /* nothing, while the instance lives */
 	instance_close(&inst);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/tell.h"
 #include "lib/flush.h"
 #include "lib/model.h"
 #include "lib/sockets.h"
@@ -60,6 +61,8 @@ int cli_flush(struct cli *cli, int argc, char **argv)
 		ret = cli_open_reader(cli, &inst, &err);
 	if (!ret) {
 		ret = flush_named(&inst, words.word[0], &result, &err);
+		if (!ret)
+			tell(&inst, "%s: flush, %u connections reset", words.word[0], result.reset);
 		instance_close(&inst);
 	}
 	if (ret)

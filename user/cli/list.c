@@ -7,6 +7,7 @@
 
 #include "cli/list.h"
 #include "cli/notice.h"
+#include "cli/tell.h"
 #include "lib/units.h"
 
 struct list_options {
@@ -38,7 +39,8 @@ static int check_note(const char *note, struct error *err)
 
 struct standing {
 	const struct list_entry *wanted;
-	uint64_t until_ns;
+	int found;
+	struct list_value value;
 };
 
 static int find_standing(void *ctx, const struct list_entry *entry)
@@ -47,13 +49,31 @@ static int find_standing(void *ctx, const struct list_entry *entry)
 
 	if (entry->prefixlen != s->wanted->prefixlen || memcmp(entry->addr, s->wanted->addr, sizeof(entry->addr)))
 		return 0;
-	s->until_ns = entry->value.until_ns;
+	s->found = 1;
+	s->value = entry->value;
 	return 1;
+}
+
+static void tell_entry(struct instance *inst, enum list_kind kind, const char *cidr, const struct list_value *old,
+		       const struct list_options *o)
+{
+	char rate[48] = "", before[48] = "", length[40] = "", text[32];
+
+	if (o->rate)
+		snprintf(rate, sizeof(rate), ", rate %s", units_format_count(text, sizeof(text), o->rate));
+	if (old && old->rate_pps)
+		snprintf(before, sizeof(before), ", rate %s", units_format_count(text, sizeof(text), old->rate_pps));
+	if (o->for_ns)
+		snprintf(length, sizeof(length), ", for %s", units_format_duration(text, sizeof(text), o->for_ns));
+	tell(inst, "%s %s: %s%s -> listed%s%s%s%s%s", kind == LIST_DENY ? "deny" : "allow", cidr,
+	     old ? "listed" : "absent", before, rate, length, o->note ? " # " : "", o->note ? o->note : "",
+	     o->confirm_ns ? " (unless confirmed, undone soon)" : "");
 }
 
 static int add(struct cli *cli, enum list_kind kind, const char *cidr, struct list_options *o, struct error *err)
 {
 	struct list_entry entry = {0};
+	struct standing standing = {.wanted = &entry};
 	struct instance inst;
 	uint64_t now, end;
 	int ret = parse_cidr(cidr, &entry, err);
@@ -67,13 +87,11 @@ static int add(struct cli *cli, enum list_kind kind, const char *cidr, struct li
 	now = instance_now_ns();
 	end = o->for_ns ? now + o->for_ns : SYNHOLD_FOREVER;
 	entry.value.until_ns = end;
+	lists_each(&inst, kind, find_standing, &standing);
 	if (o->confirm_ns && now + o->confirm_ns < end) {
-		struct standing before = {.wanted = &entry};
-
-		lists_each(&inst, kind, find_standing, &before);
 		entry.value.until_ns = now + o->confirm_ns;
-		if (before.until_ns > entry.value.until_ns) /* what stood before stands on if nobody confirms */
-			entry.value.until_ns = before.until_ns;
+		if (standing.value.until_ns > entry.value.until_ns) /* what stood before stands on if nobody confirms */
+			entry.value.until_ns = standing.value.until_ns;
 		entry.value.confirmed_until_ns = end;
 	}
 	entry.value.rate_pps = o->rate;
@@ -84,6 +102,7 @@ static int add(struct cli *cli, enum list_kind kind, const char *cidr, struct li
 		notice_entry(kind, &entry, o->confirm_ns > 0);
 		if (kind == LIST_DENY)
 			notice_monitor(&inst, NULL, o->monitor, sizeof(o->monitor));
+		tell_entry(&inst, kind, cidr, standing.found ? &standing.value : NULL, o);
 	}
 	instance_close(&inst);
 	return ret == -EINVAL ? -EIO : ret;
@@ -100,6 +119,8 @@ static int del(struct cli *cli, enum list_kind kind, const char *cidr, struct er
 	if (ret)
 		return ret;
 	ret = lists_del(&inst, kind, entry.addr, entry.prefixlen, err);
+	if (!ret)
+		tell(&inst, "%s %s: listed -> absent", kind == LIST_DENY ? "deny" : "allow", cidr);
 	instance_close(&inst);
 	return ret;
 }
@@ -112,6 +133,8 @@ static int load(struct cli *cli, enum list_kind kind, const char *path, struct l
 	if (ret)
 		return ret;
 	ret = lists_load(&inst, kind, path, err);
+	if (ret >= 0)
+		tell(&inst, "%s load %s: %d entries", kind == LIST_DENY ? "deny" : "allow", path, ret);
 	if (ret >= 0 && kind == LIST_DENY)
 		notice_monitor(&inst, NULL, o->monitor, sizeof(o->monitor));
 	instance_close(&inst);

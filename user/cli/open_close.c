@@ -5,12 +5,14 @@
 
 #include "cli/cli.h"
 #include "cli/notice.h"
+#include "cli/tell.h"
+#include "lib/inforce.h"
 #include "lib/model.h"
 #include "lib/spec.h"
 #include "lib/units.h"
 
 static int commit_closed(struct instance *inst, const char *name, int closed, uint64_t for_ns, uint64_t confirm_ns,
-			 struct error *err)
+			 int *was, struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *model = model_new();
 	int id, ret;
@@ -21,6 +23,7 @@ static int commit_closed(struct instance *inst, const char *name, int closed, ui
 	id = model_require(model, name, err);
 	if (id < 0)
 		return id;
+	*was = inforce_closed(&model->service[id], instance_now_ns());
 	model->service[id].closed = (uint8_t)closed;
 	model->service[id].closed_flip_ns = for_ns ? instance_now_ns() + for_ns : 0;
 	ret = model_compile(model, err);
@@ -40,7 +43,7 @@ static int turn(struct cli *cli, int argc, char **argv, int closed)
 	struct instance inst;
 	struct error err = {0};
 	char text[32], note[160] = "";
-	int ret;
+	int ret, was = 0;
 
 	ret = cli_parse(cli, argc, argv, options, &words, &err);
 	if (!ret && words.count != 1)
@@ -52,9 +55,14 @@ static int turn(struct cli *cli, int argc, char **argv, int closed)
 	if (!ret)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
-		ret = commit_closed(&inst, words.word[0], closed, for_ns, confirm_ns, &err);
+		ret = commit_closed(&inst, words.word[0], closed, for_ns, confirm_ns, &was, &err);
 		if (!ret && (closed || for_ns))
 			notice_monitor(&inst, words.word[0], note, sizeof(note));
+		if (!ret)
+			tell(&inst, "%s: %s %s -> %s%s%s%s", words.word[0], cli->command->name, was ? "closed" : "open",
+			     word, for_ns ? ", for " : "",
+			     for_ns ? units_format_duration(text, sizeof(text), for_ns) : "",
+			     confirm_ns ? " (unless confirmed, undone soon)" : "");
 		instance_close(&inst);
 	}
 	if (ret)

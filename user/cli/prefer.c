@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/notice.h"
+#include "cli/tell.h"
 #include "cli/table.h"
 #include "lib/lists.h"
 #include "lib/units.h"
@@ -115,6 +116,9 @@ static int change(struct cli *cli, const struct cli_words *words, char *note, si
 		ret = lists_del(&inst, LIST_PREFER, entry.addr, entry.prefixlen, err);
 	if (!ret && entry.value.rate_pps)
 		notice_monitor(&inst, NULL, note, size);
+	if (!ret)
+		tell(&inst, "prefer %s %s%s%s", words->word[0], words->word[1], words->count > 2 ? " " : "",
+		     words->count > 2 ? words->word[2] : "");
 	instance_close(&inst);
 	return ret == -EINVAL ? -EIO : ret;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/notice.h"
+#include "cli/tell.h"
 #include "lib/inforce.h"
 #include "lib/model.h"
 #include "lib/ramp.h"
@@ -32,7 +33,7 @@ struct order {
 /* How things stand once it is done. */
 struct outcome {
 	struct synhold_policy policy;
-	uint32_t share_ppm; /* in force */
+	uint32_t was_ppm, share_ppm; /* in force, before and after */
 	uint64_t now_ns;
 	uint64_t stopped_ns; /* by pressure */
 	int daemon;
@@ -140,6 +141,7 @@ static int commit(struct instance *inst, const struct order *order, struct outco
 	id = model_require(model, order->service, err);
 	if (id < 0)
 		return id;
+	out->was_ppm = ramp_in_force(&model->service[id], &inst->runtime[id]);
 	if (!instance_daemon_alive(inst))
 		ramp_continue(&model->service[id], &inst->runtime[id], instance_now_ns());
 	ret = pull(&model->service[id], order, instance_now_ns(), inst->runtime[id].ramp_stopped_ns, err);
@@ -223,6 +225,21 @@ static void print_words(const struct order *order, const struct outcome *out)
 	printf("%s\n", out->note);
 }
 
+static void tell_ramp(struct instance *inst, const struct order *order, const struct outcome *out)
+{
+	char from[24], to[24], over[32];
+
+	if (order->lever == LEVER_START)
+		tell(inst, "%s: ramp from %s to %s over %s, share %.1f%% -> %.1f%%", order->service,
+		     units_format_share(from, sizeof(from), order->from_ppm),
+		     units_format_share(to, sizeof(to), order->to_ppm),
+		     units_format_duration(over, sizeof(over), order->over_ns), (double)out->was_ppm / 1e4,
+		     (double)out->share_ppm / 1e4);
+	else
+		tell(inst, "%s: ramp %s, share %.1f%% -> %.1f%%", order->service, levers[order->lever],
+		     (double)out->was_ppm / 1e4, (double)out->share_ppm / 1e4);
+}
+
 int cli_ramp(struct cli *cli, int argc, char **argv)
 {
 	struct order order = {0};
@@ -235,6 +252,8 @@ int cli_ramp(struct cli *cli, int argc, char **argv)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
 		ret = commit(&inst, &order, &out, &err);
+		if (!ret)
+			tell_ramp(&inst, &order, &out);
 		instance_close(&inst);
 	}
 	if (ret)

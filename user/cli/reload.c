@@ -6,6 +6,7 @@
 #include "cli/apply.h"
 #include "cli/changes.h"
 #include "cli/origin.h"
+#include "cli/tell.h"
 #include "lib/config_lists.h"
 #include "lib/units.h"
 
@@ -54,6 +55,8 @@ int cli_reload(struct cli *cli, int argc, char **argv)
 		ret = named ? 0 : origin_read(&inst, &args, &text, &err);
 		if (!ret)
 			ret = reload(&inst, &args, named, list, &err);
+		if (!ret)
+			tell_changes(&inst, "reload", list, args.confirm_ns ? " (unless confirmed, undone soon)" : "");
 		instance_close(&inst);
 	}
 	if (ret) {

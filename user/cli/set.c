@@ -6,6 +6,7 @@
 #include "cli/changes.h"
 #include "cli/notice.h"
 #include "cli/session.h"
+#include "cli/tell.h"
 #include "lib/units.h"
 
 static const struct key *key_of(const char *assignment)
@@ -143,6 +144,8 @@ int cli_set(struct cli *cli, int argc, char **argv)
 		ret = cli_open_writer(cli, &inst, &err);
 	if (!ret) {
 		ret = change(&inst, &words, allow_me, confirm_ns, list, note, sizeof(note), &err);
+		if (!ret)
+			tell_changes(&inst, "set", list, confirm_ns ? " (unless confirmed, undone soon)" : "");
 		instance_close(&inst);
 	}
 	if (ret) {

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the daemon answers on its control socket. Only questions: what changes policy goes through the maps. */
+/* What the daemon answers on its control socket. Only questions: what changes policy goes through the maps, and is
+ * told here for the log. */
+#include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <synhold/addr.h>
 
 #include "daemon/state.h"
+#include "lib/log.h"
 #include "lib/units.h"
 
 #define SOURCES_MAX 1000
+#define TEXT_MAX 640 /* of what is told for the log */
 
 struct held_list {
 	struct holdq_source_info *info;
@@ -102,11 +107,30 @@ static json_t *answer_explain(struct service *svc)
 			 e.last_ns ? (double)(instance_now_ns() - e.last_ns) / 1e9 : -1.0);
 }
 
-char *answer_line(struct daemon *d, const char *line)
+/*
+ * What root has changed through the maps, for the log: who, as the kernel knows them, and what, as they say. No control
+ * character gets in, or a line could be made to look like several.
+ */
+static json_t *answer_log(const char *text, const struct ucred *peer)
+{
+	char line[TEXT_MAX];
+	size_t i;
+
+	if (peer->uid)
+		return json_pack("{s:s}", "error", "not allowed: only root changes anything");
+	for (i = 0; text[i] && i + 1 < sizeof(line); i++)
+		line[i] = iscntrl((unsigned char)text[i]) ? '?' : text[i];
+	line[i] = '\0';
+	log_line(LOG_LEVEL_INFO, "uid %u, pid %d: %s", (unsigned int)peer->uid, (int)peer->pid, line);
+	return json_pack("{s:b}", "logged", 1);
+}
+
+char *answer_line(struct daemon *d, const char *line, const struct ucred *peer)
 {
 	json_t *request = json_loads(line, 0, NULL), *reply = NULL;
 	const char *ask = json_string_value(json_object_get(request, "ask"));
 	const char *name = json_string_value(json_object_get(request, "service"));
+	const char *told = json_string_value(json_object_get(request, "text"));
 	struct service *svc = NULL;
 	char *text;
 
@@ -115,6 +139,8 @@ char *answer_line(struct daemon *d, const char *line)
 			svc = &d->service[i];
 	if (ask && !strcmp(ask, "ping"))
 		reply = json_pack("{s:i}", "pid", (int)getpid());
+	else if (ask && told && !strcmp(ask, "log"))
+		reply = answer_log(told, peer);
 	else if (ask && svc && !strcmp(ask, "held"))
 		reply = answer_held(svc);
 	else if (ask && svc && !strcmp(ask, "explain"))

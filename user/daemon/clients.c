@@ -31,6 +31,7 @@ struct client {
 	TAILQ_ENTRY(client) next;
 	struct clients *all;
 	struct bufferevent *bev;
+	struct ucred peer;
 	char *line;               /* what it asked, while it waits for its turn */
 	struct client_list *list; /* it stands in */
 };
@@ -108,7 +109,7 @@ static void on_turn(evutil_socket_t fd, short what, void *ctx)
 	(void)what;
 	if (!client)
 		return;
-	text = answer_line(all->daemon, client->line);
+	text = answer_line(all->daemon, client->line, &client->peer);
 	client_reply(client, text ? text : "{\"error\":\"out of memory\"}");
 	free(text);
 	/* also when nobody waits now: the pause binds whoever asks next */
@@ -133,15 +134,14 @@ static void on_read(struct bufferevent *bev, void *ctx)
 }
 
 /* The mode of the socket's file says the same; this holds when somebody has changed it. */
-static int may_ask(int fd, gid_t group)
+static int may_ask(int fd, gid_t group, struct ucred *peer)
 {
-	struct ucred peer;
 	gid_t groups[GROUPS_MAX];
-	socklen_t length = sizeof(peer);
+	socklen_t length = sizeof(*peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &length))
 		return 0;
-	if (peer.uid == 0 || peer.gid == group)
+	if (peer->uid == 0 || peer->gid == group)
 		return 1;
 	length = sizeof(groups);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &length)) /* since 4.13 */
@@ -172,7 +172,7 @@ static void client_new(struct clients *all, int fd)
 	bufferevent_set_timeouts(client->bev, &limit, &limit);
 	bufferevent_setcb(client->bev, on_read, NULL, on_event, client);
 	bufferevent_enable(client->bev, EV_READ | EV_WRITE);
-	if (!may_ask(fd, all->daemon->options->group))
+	if (!may_ask(fd, all->daemon->options->group, &client->peer))
 		client_reply(client, "{\"error\":\"not allowed: only root and the group of the socket may ask\"}");
 }
 

@@ -157,7 +157,8 @@ int clients_init(struct daemon *d, struct error *err);
 void clients_free(struct daemon *d);
 
 /* answer.c: one line of JSON for another. malloc'd; NULL when out of memory. */
-char *answer_line(struct daemon *d, const char *line);
+struct ucred;
+char *answer_line(struct daemon *d, const char *line, const struct ucred *peer);
 
 /* confine.c: gives up what is not needed any more, and tells of what is missed after that. */
 void confine(const struct daemon *d);
