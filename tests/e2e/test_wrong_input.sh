@@ -40,6 +40,47 @@ test_keys() {
 	refused 2 "." synhold set
 }
 
+# What was meant is guessed, in words.
+test_hints() {
+	net_up
+	synhold attach s0 --port "web=$PORT" window=4
+	refused 2 "'rate' is given twice.*each key once" synhold set web rate=3k burst=9 rate=4k
+	refused 2 "'rate' is given twice.*each key once" synhold attach s0 rate=3k rate=4k
+	refused 2 "'ports'; .*--port NAME=80; in a file, a line port = 80" synhold set web ports=80
+	refused 2 "'ports'; .*--port NAME=80" synhold attach s0 ports=80
+	refused 2 "'shop'; .*--port shop=80,443" synhold attach s0 shop=80,443
+	refused 2 "accepted: target-delay=50ms" synhold set web target_delay=50ms
+	refused 2 "synhold close SERVICE" synhold set web closed=yes
+	printf '[service web]\nports = 80\n' >/run/e2e/conf
+	refused 2 "conf:2: unknown key 'ports'; accepted: port = SPEC" synhold reload -c /run/e2e/conf
+	refused 2 "accepted: 10.0.0.0/8 for all of the prefix, or 10.0.0.1 for the one address" synhold allow add 10.0.0.1/8
+	refused 2 "accepted: fd00::/8 for all of the prefix, or fd00::1 for" synhold deny del fd00::1/8
+	refused 2 "accepted: 10.0.0.0/8 for all" synhold prefer add 10.0.0.1/8 4
+	refused 2 "--for '0s' is not accepted.*above zero" synhold close web --for 0s
+	refused 2 "--for '0s' is not accepted.*above zero" synhold bypass on --for 0s
+	# which side is which
+	printf '[service web]\nport = %s\nwindow = 4\nrate = 5k\n' "$PORT" >/run/e2e/conf
+	assert_eq "$(synhold diff -c /run/e2e/conf)" "# in force → /run/e2e/conf"$'\n'"web rate: none → 5k" "what diff prints"
+	# a change that waits: as many seconds as were asked for
+	synhold set web rate=9 --confirm 10s >/run/e2e/out
+	refused 1 "undone by itself in ([0-9][.][0-9]|10) s" synhold set web rate=8
+	synhold confirm >/run/e2e/out
+}
+
+# Two commands that everybody tries first, and what they find when there is nothing.
+test_nothing_attached() {
+	net_up
+	assert_match "$(synhold status)" "not attached; synhold check IFACE .*synhold run IFACE --port PORT"
+	assert_match "$(synhold top --once -n 10ms)" "synhold run IFACE --port PORT protects a port"
+	refused 1 "not attached; synhold run IFACE --port PORT" synhold explain web
+	server listening
+	SERVER_ADDR=127.0.0.1 SERVER_PORT=9477 server taken
+	in_srv ip link set lo up
+	refused 1 "cannot listen on 127.0.0.1:9477 for --metrics: Address already in use; give another port" \
+		synhold run s0 --port "web=$PORT" --metrics 127.0.0.1:9477
+	refused 1 "an address of this machine" synhold run s0 --port "web=$PORT" --metrics 192.0.2.1:9477
+}
+
 test_services() {
 	net_up
 	synhold attach s0 --port "web=$PORT" window=4

@@ -325,11 +325,45 @@ static void test_small_buffers(void **state)
 		units_format_duration(text, size, 1234567891);
 		units_format_size(text, size, 1234567891);
 		units_format_share(text, size, 123456);
+		units_format_time(text, size, 123456);
 		units_format_cidr(text, size, addr, 128);
 		for (size_t i = size; i < sizeof(text); i++)
 			assert_int_equal(text[i], '#');
 		assert_non_null(memchr(text, '\0', size));
 	}
+}
+
+/* Words for people, not for a parser: no figure of five digits. */
+static void test_times(void **state)
+{
+	static const struct {
+		double seconds;
+		const char *text;
+	} rows[] = {{-3, "0.0 s"},          {0.04, "0.0 s"},     {9.949, "9.9 s"},      {9.96, "10 s"},
+		    {119.4, "119 s"},       {119.6, "2 min"},    {7169, "119 min"},     {7170, "2 h 0 min"},
+		    {99483, "27 h 38 min"}, {172799, "2 d 0 h"}, {1000000, "11 d 14 h"}};
+	char text[32];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_string_equal(units_format_time(text, sizeof(text), rows[i].seconds), rows[i].text);
+}
+
+static void test_masked(void **state)
+{
+	char text[64] = "as it was";
+
+	(void)state;
+	assert_int_equal(units_mask_cidr("10.0.0.0/8", text, sizeof(text)), -EINVAL); /* nothing is wrong with it */
+	assert_int_equal(units_mask_cidr("10.0.0.1/33", text, sizeof(text)), -EINVAL);
+	assert_int_equal(units_mask_cidr("ten", text, sizeof(text)), -EINVAL);
+	assert_string_equal(text, "as it was");
+	assert_int_equal(units_mask_cidr("10.0.0.1/8", text, sizeof(text)), 0);
+	assert_string_equal(text, "10.0.0.0/8");
+	assert_int_equal(units_mask_cidr("2001:db8::1/33", text, sizeof(text)), 0);
+	assert_string_equal(text, "2001:db8::/33");
+	assert_int_equal(units_mask_cidr("192.0.2.255/31", text, sizeof(text)), 0);
+	assert_string_equal(text, "192.0.2.254/31");
 }
 
 int main(void)
@@ -339,7 +373,8 @@ int main(void)
 		cmocka_unit_test(test_size),          cmocka_unit_test(test_share),
 		cmocka_unit_test(test_cidr_accepted), cmocka_unit_test(test_cidr_bytes),
 		cmocka_unit_test(test_cidr_refused),  cmocka_unit_test(test_round_trips),
-		cmocka_unit_test(test_small_buffers),
+		cmocka_unit_test(test_small_buffers), cmocka_unit_test(test_times),
+		cmocka_unit_test(test_masked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

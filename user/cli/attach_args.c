@@ -164,7 +164,7 @@ static int keep_ids(struct model *model, const struct model *running)
 
 static int set_keys(const struct attach_args *args, struct model *model, const unsigned char *fresh, struct error *err)
 {
-	int ret = 0;
+	int ret = cli_check_twice(args->keys.word, args->keys.count, err);
 
 	for (unsigned int i = 0; i < args->keys.count && !ret; i++) {
 		const char *word = args->keys.word[i];

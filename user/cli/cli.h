@@ -108,6 +108,9 @@ struct cli_option {
 int cli_parse(struct cli *cli, int argc, char **argv, const struct cli_option *options, struct cli_words *words,
 	      struct error *err);
 
+/* Words KEY=VALUE: -EINVAL where a key stands twice, as one of the values would be forgotten silently. */
+int cli_check_twice(const char *const *assignment, unsigned int count, struct error *err);
+
 /* Opens the instance of the command line: as a reader, or to change it (root, BPF file system, lock). 0, or -errno with
  * nothing open. */
 int cli_open_reader(const struct cli *cli, struct instance *inst, struct error *err);

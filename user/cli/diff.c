@@ -58,9 +58,10 @@ int cli_diff(struct cli *cli, int argc, char **argv)
 	} else if (cli->json) {
 		ret = cli_print_json(cli, json_pack("{s:s,s:o}", "file", args.config, "differences", list));
 	} else {
-		if (json_array_size(list))
+		if (json_array_size(list)) {
+			printf("# in force → %s\n", args.config);
 			changes_print(list, "");
-		else
+		} else
 			printf("no difference\n");
 		json_decref(list);
 		ret = cli_finish(cli);

@@ -16,12 +16,19 @@ struct list_options {
 	char monitor[160]; /* what the answer ends with when nothing is enforced */
 };
 
-static int parse_cidr(const char *text, struct list_entry *entry, struct error *err)
+int list_parse_cidr(const char *text, struct list_entry *entry, struct error *err)
 {
+	char masked[64];
+
 	if (!units_parse_cidr(text, entry->addr, &entry->prefixlen))
 		return 0;
+	if (!units_mask_cidr(text, masked, sizeof(masked))) {
+		error_set(err, -EINVAL, "'%s' has bits set beyond its prefix", text);
+		return error_hint(err, -EINVAL, "accepted: %s for all of the prefix, or %.*s for the one address",
+				  masked, (int)strcspn(text, "/"), text);
+	}
 	error_set(err, -EINVAL, "'%s' is no address or prefix", text);
-	return error_hint(err, -EINVAL, "accepted: " UNITS_CIDR_FORM "; no bits set beyond the prefix");
+	return error_hint(err, -EINVAL, "accepted: " UNITS_CIDR_FORM);
 }
 
 static int check_note(const char *note, struct error *err)
@@ -76,7 +83,7 @@ static int add(struct cli *cli, enum list_kind kind, const char *cidr, struct li
 	struct standing standing = {.wanted = &entry};
 	struct instance inst;
 	uint64_t now, end;
-	int ret = parse_cidr(cidr, &entry, err);
+	int ret = list_parse_cidr(cidr, &entry, err);
 
 	if (!ret && o->note)
 		ret = check_note(o->note, err);
@@ -112,7 +119,7 @@ static int del(struct cli *cli, enum list_kind kind, const char *cidr, struct er
 {
 	struct list_entry entry = {0};
 	struct instance inst;
-	int ret = parse_cidr(cidr, &entry, err);
+	int ret = list_parse_cidr(cidr, &entry, err);
 
 	if (!ret)
 		ret = cli_open_writer(cli, &inst, err);

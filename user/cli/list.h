@@ -9,4 +9,7 @@
  * with err set. */
 int list_print(struct cli *cli, enum list_kind kind, struct error *err);
 
+/* Takes address and prefix length of a word into the entry; the error names what was meant. 0 or -EINVAL. */
+int list_parse_cidr(const char *text, struct list_entry *entry, struct error *err);
+
 #endif

@@ -42,8 +42,9 @@ static int take_value(const struct cli_option *option, const char *text, struct 
 	}
 	if (ret || !value) {
 		error_set(err, -EINVAL, "--%s '%s' is not accepted", option->name, text);
-		return error_hint(err, -EINVAL, "accepted: %s",
-				  option->take == CLI_DURATION ? UNITS_DURATION_FORM : UNITS_COUNT_FORM);
+		return error_hint(err, -EINVAL, "accepted: %s%s",
+				  option->take == CLI_DURATION ? UNITS_DURATION_FORM : UNITS_COUNT_FORM,
+				  ret ? "" : "; above zero");
 	}
 	*(uint64_t *)option->into = value;
 	return 0;
@@ -99,4 +100,19 @@ int cli_parse(struct cli *cli, int argc, char **argv, const struct cli_option *o
 	for (; !ret && optind < argc; optind++)
 		ret = add_word(words, argv[optind], err);
 	return ret;
+}
+
+int cli_check_twice(const char *const *assignment, unsigned int count, struct error *err)
+{
+	for (unsigned int i = 1; i < count; i++)
+		for (unsigned int j = 0; j < i; j++) {
+			size_t length = strcspn(assignment[i], "=");
+
+			if (length != strcspn(assignment[j], "=") || strncmp(assignment[i], assignment[j], length))
+				continue;
+			error_set(err, -EINVAL, "key '%.*s' is given twice: %.40s and %.40s", (int)length,
+				  assignment[i], assignment[j], assignment[i]);
+			return error_hint(err, -EINVAL, "accepted: each key once");
+		}
+	return 0;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/list.h"
 #include "cli/notice.h"
 #include "cli/tell.h"
 #include "cli/table.h"
@@ -85,10 +86,8 @@ static int parse(struct cli *cli, const struct cli_words *words, struct list_ent
 		return cli_misuse(cli, err, "'%s' is neither add nor del", words->word[0]);
 	if (words->count != (adds ? 3 : 2))
 		return cli_misuse(cli, err, adds ? "add takes a prefix and a weight" : "del takes a prefix");
-	if (units_parse_cidr(words->word[1], entry->addr, &entry->prefixlen)) {
-		error_set(err, -EINVAL, "'%s' is no address or prefix", words->word[1]);
-		return error_hint(err, -EINVAL, "accepted: " UNITS_CIDR_FORM "; no bits set beyond the prefix");
-	}
+	if (list_parse_cidr(words->word[1], entry, err))
+		return -EINVAL;
 	if (!adds)
 		return 0;
 	if (units_parse_count(words->word[2], &weight) || weight < PREFER_LEAST || weight > PREFER_MOST) {

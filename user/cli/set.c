@@ -21,8 +21,10 @@ static const struct key *key_of(const char *assignment)
 static int check_words(const struct cli_words *words, struct error *err)
 {
 	__attribute__((cleanup(model_cleanup))) struct model *scratch = model_new();
-	int ret = 0;
+	int ret = cli_check_twice(words->word + 1, words->count - 1, err);
 
+	if (ret)
+		return ret;
 	if (!scratch)
 		return error_set(err, -ENOMEM, "out of memory");
 	snprintf(scratch->service[0].name, sizeof(scratch->service[0].name), "scratch");

@@ -28,6 +28,7 @@
 static pid_t shield_exec(const struct shield *shield, char *const args[], int out)
 {
 	pid_t pid = fork();
+	char name[32];
 
 	if (pid)
 		return pid;
@@ -37,6 +38,10 @@ static pid_t shield_exec(const struct shield *shield, char *const args[], int ou
 		_exit(126);
 	world_roam(shield->world);
 	unsetenv("SYNHOLD_INSTANCE");
+	if (shield->world->plan.nodes > 1) { /* their lines stand in one log */
+		snprintf(name, sizeof(name), "node %d", shield->node + 1);
+		setenv("SYNHOLD_LOG_NAME", name, 1);
+	}
 	unsetenv("JOURNAL_STREAM"); /* its log is a file here, whose lines need their times */
 	execv("/proc/self/exe", args);
 	_exit(127);

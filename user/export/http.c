@@ -69,7 +69,10 @@ int export_http_listen(struct export_http *http, const char *address, struct err
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, BACKLOG)) {
 		ret = error_set(err, -errno, "cannot listen on %s for --metrics: %s", address, strerror(errno));
-		error_hint(err, ret, "give another address or port, or end what listens there");
+		error_hint(err, ret,
+			   ret == -EADDRINUSE    ? "give another port, or end what listens there: ss -ltnp names it" :
+			   ret == -EADDRNOTAVAIL ? "give an address of this machine: ip -br addr lists them" :
+						   "give another address or port");
 		if (fd >= 0)
 			close(fd);
 	} else {

@@ -209,6 +209,10 @@ static int key_line(struct reading *r, const char *name, const char *value)
 		char what[96];
 
 		snprintf(what, sizeof(what), "unknown key '%.64s'", name);
+		if (!strcmp(name, "ports"))
+			return refuse(
+				r, what,
+				"accepted: port = SPEC, such as port = 80,443; a line for each, or several in one");
 		return refuse(
 			r, what,
 			service ? "synhold help keys lists them; and port, closed" :

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lib/keys.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -193,6 +194,28 @@ static int set_window(const struct key *key, struct synhold_policy *service, con
 	return 0;
 }
 
+/* What was meant by a key that is none. */
+static int hint_unknown(const char *name, const char *text, struct error *err)
+{
+	char dashed[32];
+
+	snprintf(dashed, sizeof(dashed), "%s", name);
+	for (char *p = dashed; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	if (keys_find(dashed))
+		return error_hint(err, -EINVAL, "accepted: %s=%s", dashed, text);
+	if (!strcmp(name, "port") || !strcmp(name, "ports"))
+		return error_hint(err, -EINVAL,
+				  "ports are an option of run and attach: --port NAME=%s; in a file, a line port = %s",
+				  text, text);
+	if (!strncmp(name, "close", 5) || !strcmp(name, "open"))
+		return error_hint(err, -EINVAL, "synhold close SERVICE and synhold open SERVICE do that");
+	if (isdigit((unsigned char)text[0]) && !text[strspn(text, "0123456789,-")])
+		return error_hint(err, -EINVAL, "synhold help keys lists them; a service and its ports: --port %s=%s",
+				  name, text);
+	return error_hint(err, -EINVAL, "synhold help keys lists them");
+}
+
 int keys_set(struct synhold_policy *service, struct synhold_global_policy *global, const char *name, const char *text,
 	     struct error *err)
 {
@@ -202,11 +225,11 @@ int keys_set(struct synhold_policy *service, struct synhold_global_policy *globa
 
 	if (!key || (key->global ? !global : !service)) {
 		error_set(err, -EINVAL, key ? "key '%s' does not belong here" : "unknown key '%s'", name);
-		return error_hint(err, -EINVAL,
-				  key && key->global ? "global keys: synhold set '*' %s=VALUE" :
-				  key                ? "it belongs to a service" :
-						       "synhold help keys lists them",
-				  name);
+		return key ? error_hint(err, -EINVAL,
+					key->global ? "global keys: synhold set '*' %s=VALUE" :
+						      "it belongs to a service",
+					name) :
+			     hint_unknown(name, text, err);
 	}
 	ret = key->type == KEY_WINDOW ? set_window(key, service, text) : parse_value(key, text, &value);
 	if (ret) {

@@ -28,6 +28,8 @@ void log_line(enum log_level level, const char *format, ...)
 		used += (size_t)snprintf(line + used, sizeof(line) - used, ".%03ldZ %s", now.tv_nsec / 1000000,
 					 words[level]);
 	}
+	if (getenv("SYNHOLD_LOG_NAME"))
+		used += (size_t)snprintf(line + used, sizeof(line) / 4, "%.64s: ", getenv("SYNHOLD_LOG_NAME"));
 	va_start(args, format);
 	n = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
 	va_end(args);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Log lines on stderr: UTC, RFC 3339 with milliseconds, unless the journal stamps them (JOURNAL_STREAM). */
+/* Log lines on stderr: UTC, RFC 3339 with milliseconds, unless the journal stamps them (JOURNAL_STREAM). Where
+ * several daemons write into one log, the environment variable SYNHOLD_LOG_NAME stands before the words of each. */
 #ifndef SYNHOLD_LIB_LOG_H
 #define SYNHOLD_LIB_LOG_H
 

@@ -106,7 +106,8 @@ static int cidr_host_bits(const uint8_t addr[16], unsigned int prefixlen)
 	return 0;
 }
 
-int units_parse_cidr(const char *text, uint8_t addr[16], uint8_t *prefixlen)
+/* The same with bits beyond the prefix. */
+static int parse_loose_cidr(const char *text, uint8_t addr[16], uint8_t *prefixlen)
 {
 	uint8_t parsed[16] = {0};
 	const char *slash = strchr(text, '/');
@@ -134,10 +135,31 @@ int units_parse_cidr(const char *text, uint8_t addr[16], uint8_t *prefixlen)
 		if (*end || bits > most)
 			return -EINVAL;
 	}
-	if (cidr_host_bits(parsed, base + bits))
-		return -EINVAL;
 	memcpy(addr, parsed, 16);
 	*prefixlen = (uint8_t)(base + bits);
+	return 0;
+}
+
+int units_parse_cidr(const char *text, uint8_t addr[16], uint8_t *prefixlen)
+{
+	uint8_t parsed[16], length;
+
+	if (parse_loose_cidr(text, parsed, &length) || cidr_host_bits(parsed, length))
+		return -EINVAL;
+	memcpy(addr, parsed, sizeof(parsed));
+	*prefixlen = length;
+	return 0;
+}
+
+int units_mask_cidr(const char *text, char *buf, size_t size)
+{
+	uint8_t addr[16], length;
+
+	if (parse_loose_cidr(text, addr, &length) || !cidr_host_bits(addr, length))
+		return -EINVAL;
+	for (unsigned int bit = length; bit < 128; bit++)
+		addr[bit / 8] &= (uint8_t) ~(0x80 >> bit % 8);
+	units_format_cidr(buf, size, addr, length);
 	return 0;
 }
 

@@ -29,6 +29,12 @@ int units_parse_size(const char *text, uint64_t *bytes);
  */
 int units_parse_cidr(const char *text, uint8_t addr[16], uint8_t *prefixlen);
 
+/*
+ * For messages: the prefix that `text` was meant to be when nothing is wrong with it but bits set beyond its length
+ * (10.0.0.1/8 gives 10.0.0.0/8). 0, or -EINVAL when that is not what is wrong.
+ */
+int units_mask_cidr(const char *text, char *buf, size_t size);
+
 /* The shortest exact text that the parser above accepts. Each writes at most `size` bytes with the terminator and
  * returns buf. */
 char *units_format_count(char *buf, size_t size, uint64_t value);
