@@ -220,6 +220,7 @@ test_log_names_who() {
 	logged "web: open closed -> open"
 	synhold bypass on --for 1m >/run/e2e/out
 	logged "bypass off -> on, for 1m"
+	assert_match "$(synhold explain web)" "What you can do: synhold bypass off"
 	synhold bypass off >/run/e2e/out
 	logged "bypass on -> off"
 	synhold allow add 10.10.3.0/24 --rate 5 --note "$(printf 'checks')" >/run/e2e/out
@@ -303,6 +304,7 @@ test_hold_down_ends() {
 	expect_line "$(storm clients=5)" served=5
 	stop server
 	expect state=down
+	assert_match "$(synhold explain web)" "What you can do: start the server"
 	clients early first=100 clients=20 patience=12000
 	expect -q held=20
 	finish early 10

@@ -188,6 +188,8 @@ static void say_change(const struct picture *p)
 		       units_format_time(from, sizeof(from), value / 1e9));
 	else if (!strcmp(signal, "accept_queue"))
 		printf("the accept queue: it overflowed %.0f times.\n", value);
+	else if (!strcmp(signal, "demand") && value < 1)
+		printf("calm: nothing was in flight, or the server is a new one.\n");
 	else if (!strcmp(signal, "demand"))
 		printf("demand: %.0f were in flight.\n", value);
 	else if (!strcmp(signal, "policy"))
@@ -285,6 +287,11 @@ static void say_limits(const struct picture *p)
 				  "; no SYN was ever over a limit.");
 }
 
+static int window_full(const struct picture *p)
+{
+	return p->window > 0 && (double)p->svc->inflight >= 0.9 * p->window;
+}
+
 /* Those who wait, and what for, when it is not the server's pace. Returns whether that was it. */
 static int say_advice_held(const struct picture *p)
 {
@@ -294,6 +301,11 @@ static int say_advice_held(const struct picture *p)
 	if (run->held && !run->queued) {
 		printf("What you can do: those who wait are outside the share, or above their own rate: synhold status %s --held names them; synhold set %s share=100%% or source-rate=none lets them in.\n",
 		       p->name, p->name);
+		return 1;
+	}
+	if (run->held && ramp_in_force(pol, run) < 1000000 && !window_full(p)) {
+		printf("What you can do: the share keeps those who wait out, not the server: synhold %s %s %s lets them in.\n",
+		       pol->ramp_over_ns ? "ramp" : "set", p->name, pol->ramp_over_ns ? "cancel" : "share=100%");
 		return 1;
 	}
 	if (run->queued && pol->rate_pps && (!p->svc->window || p->svc->inflight < (int64_t)p->svc->window)) {
@@ -308,19 +320,27 @@ static void say_advice(const struct picture *p)
 {
 	char time[32];
 
-	if (p->closed)
+	if (p->snap->bypass_until_ns)
+		printf("What you can do: synhold bypass off puts the limits in force again, when the server can do without.\n");
+	else if (p->closed && p->svc->policy.ramp_over_ns)
+		printf("What you can do: synhold open %s lets in the share that its ramp has reached.\n", p->name);
+	else if (p->closed)
 		printf("What you can do: synhold open %s lets new connections in again; synhold ramp %s --from 5%% --to 100%% --over 5m after it brings them back bit by bit.\n",
 		       p->name, p->name);
+	else if (p->svc->state == SNAPSHOT_DOWN)
+		printf("What you can do: start the server; those who wait are released as it answers.\n");
 	else if (state_is(p, "stall") || (number(p->answer, "quiet_seconds") > ADVICE_QUIET_S && p->svc->inflight))
 		printf("What you can do: look at the server, it does not answer; synhold flush %s clears its accept queue, synhold close %s spares it new work.\n",
 		       p->name, p->name);
 	else if (state_is(p, "ceiling") || state_is(p, "drain") || p->pressure > 1)
 		printf("What you can do: relieve %s; the ceiling then rises by itself. synhold set %s share=50%% lets fewer in.\n",
 		       *word(p->answer, "pressure_name") ? word(p->answer, "pressure_name") : "the server", p->name);
-	else if (p->svc->runtime.held && p->delay_ms > 1.15 * p->goal_ms)
-		printf("What you can do: add capacity, or raise target-delay if clients can bear to wait longer for the server.\n");
 	else if (say_advice_held(p))
 		return;
+	else if (p->svc->runtime.held && p->window > 0 && (double)p->svc->inflight > 1.5 * p->window)
+		printf("What you can do: wait; what is in flight was let in before the window was cut, and has to be served first.\n");
+	else if (p->svc->runtime.held && p->delay_ms > 1.15 * p->goal_ms)
+		printf("What you can do: add capacity, or raise target-delay if clients can bear to wait longer for the server.\n");
 	else if (p->svc->runtime.held && p->pace > 0)
 		printf("What you can do: wait, at this pace those who wait are through in about %s; synhold prefer lets some sources go first.\n",
 		       units_format_time(time, sizeof(time), (double)p->svc->runtime.held / p->pace));

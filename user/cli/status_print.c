@@ -24,7 +24,7 @@ static void print_head(const struct snapshot *snap)
 	if (snap->daemon_alive)
 		printf("daemon %u alive", snap->daemon_pid);
 	else
-		printf("no daemon (limits that need none are in force; nothing is held)");
+		printf("no daemon (limits that need none are in force; nothing is held until synhold run)");
 	if (snap->bypass_until_ns == SYNHOLD_FOREVER)
 		printf(", BYPASS is on: everything passes");
 	else if (snap->bypass_until_ns)

@@ -75,7 +75,11 @@ static void on_signal(evutil_socket_t number, short what, void *ctx)
 
 	(void)what;
 	if (number != SIGHUP) {
-		log_line(LOG_LEVEL_INFO, "signal %d: stopping", (int)number);
+		log_line(
+			LOG_LEVEL_INFO, "signal %d: stopping; %s", (int)number,
+			d->options->detach_on_exit ?
+				"the interfaces are detached (--detach-on-exit)" :
+				"limits stay in force without holding, as each fallback says; synhold detach --all takes them off");
 		d->stopping = 1;
 		event_base_loopbreak(d->base);
 		return;
