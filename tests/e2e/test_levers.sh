@@ -330,7 +330,7 @@ test_explain_and_suggest() {
 	expect_line "$(output herd)" served=1500
 	lines=$(synhold explain web)
 	assert_match "$lines" "The server's delay to its first byte is [0-9.]+ ms of a goal of [0-9.]+ ms"
-	assert_match "$lines" "The last change was [0-9]+ -> [0-9]+, [0-9]+ s ago, because of"
+	assert_match "$lines" "The last change was [0-9]+ -> [0-9]+, [0-9.]+ s ago, because of"
 	assert_match "$lines" "SYNs were over: window [0-9]+"
 	assert_match "$lines" "What you can do: "
 	synhold explain web --json | jq -e '.window > 0 and .state and .goal_delay_seconds > 0' >/run/e2e/out

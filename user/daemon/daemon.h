@@ -34,7 +34,8 @@ int daemon_run(const struct daemon_options *options, struct error *err);
 /*
  * Asks the running daemon: one JSON object out, one back (both as text; the answer is malloc'd). Requests:
  * {"ask":"held","service":NAME},
- * {"ask":"ping"}, {"ask":"explain","service":NAME}, {"ask":"log","text":TEXT} (root's, for the log). 0, -ENOENT (no daemon), -ETIMEDOUT.
+ * {"ask":"ping"}, {"ask":"explain","service":NAME}, {"ask":"log","text":TEXT} (root's, for the log). 0, -ENOENT (no
+ * daemon), -ETIMEDOUT.
  */
 int daemon_ask(const struct instance *inst, const char *request, char **answer);
 
