@@ -121,6 +121,7 @@ struct board_front {
 	uint64_t probes_lost; /* of nodes that were up */
 	uint64_t connects_failed;
 	uint64_t errors; /* 5xx sent to clients */
+	uint64_t sessions;
 };
 
 struct board_uploads {
@@ -141,11 +142,12 @@ struct board {
 	/* set before the run starts */
 	const struct drill_params *params;
 	enum drill_run run;
-	int log_fd;         /* where the shields' own words go; opened for appending */
-	bool measure;       /* measure the capacity first */
-	double capacity[2]; /* connections per second, the two repeats */
-	uint32_t dropped;   /* clients of the storm: those of the log that count */
-	double ideal_s;     /* where clients or capacity come over time; 0: from clients and capacity */
+	unsigned int setting; /* of a rival: which of those to try */
+	int log_fd;           /* where the shields' own words go; opened for appending */
+	bool measure;         /* measure the capacity first */
+	double capacity[2];   /* connections per second, the two repeats */
+	uint32_t dropped;     /* clients of the storm: those of the log that count */
+	double ideal_s;       /* where clients or capacity come over time; 0: from clients and capacity */
 
 	/* written while it runs */
 	struct board_node node[BOARD_NODES_MAX];
@@ -167,6 +169,9 @@ struct board {
 	uint32_t attached_backlog; /* connections the server had accepted by then, not worked on */
 	struct board_mark mark[BOARD_MARKS_MAX];
 	int marks;
+	char setting_text[96];            /* of a rival: the same in words */
+	uint64_t rival_hits;              /* what its rules dropped or proxied, connections through a proxy */
+	bool rival_refused;               /* error says why the kernel does not take it */
 	bool inconclusive;                /* error says why the measurement proves nothing */
 	char shield_note[BOARD_TEXT_MAX]; /* the shield did not end as it should; "" = it did */
 	char error[BOARD_TEXT_MAX];       /* why the run could not be made; "" = it could */

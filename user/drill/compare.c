@@ -153,23 +153,23 @@ static int compare_programs(struct compare *c)
 	return 0;
 }
 
-/* Figures and verdict need the board to stay, so it goes at the very end. */
-static int compare_one(struct compare *c, enum drill_run which)
+/* Makes one run, on a board that the caller gets with it, also when it fails. Returns 0, or 1 when that is said. */
+static int compare_make(struct compare *c, enum drill_run which, unsigned int setting, struct report_run *out,
+			struct board **made)
 {
 	const struct drill_params *p = c->params;
-	struct report_run *out = &c->report.run[which];
 	struct board *board = board_create(p);
 	int ret;
 
 	if (!board)
 		return compare_fail(p->json, -ENOMEM, NULL, "cannot map the log of %u clients: %s", p->clients,
 				    strerror(errno));
-	c->board[which] = board;
+	*made = board;
 	board->run = which;
+	board->setting = setting;
 	board->log_fd = c->log_fd;
 	board->measure = !c->report.capacity[0];
 	memcpy(board->capacity, c->report.capacity, sizeof(board->capacity));
-	progress_say("%s: %s", report_name(which), c->drill->title);
 	out->log_from = compare_log_end(c);
 	ret = run_make(c->drill, board);
 	out->log_to = compare_log_end(c);
@@ -178,6 +178,8 @@ static int compare_one(struct compare *c, enum drill_run which)
 		return compare_fail(p->json, -EINTR, NULL, "interrupted, nothing is left behind");
 	if (ret && board->inconclusive)
 		return compare_fail(p->json, -EAGAIN, board->hint, "%s", board->error);
+	if (ret && board->rival_refused)
+		return 0;
 	if (ret)
 		return compare_fail(p->json, -EIO, board->hint, "the run %s could not be made: %s", report_name(which),
 				    board->error);
@@ -191,13 +193,81 @@ static int compare_one(struct compare *c, enum drill_run which)
 	return 0;
 }
 
+/* Figures and verdict need the board to stay, so it goes at the very end. */
+static int compare_one(struct compare *c, enum drill_run which)
+{
+	progress_say("%s: %s", report_name(which), c->drill->title);
+	return compare_make(c, which, 0, &c->report.run[which], &c->board[which]);
+}
+
+static double compare_value(const struct figures *figures, const char *key)
+{
+	const struct figure *figure = figures_find(figures, key);
+
+	return figure ? figure->value : FIGURE_NONE;
+}
+
+/* More clients back is better, and if all are, sooner. */
+static bool compare_better(const struct report_try *a, const struct report_try *b)
+{
+	if (a->served != b->served)
+		return a->served > b->served;
+	return a->drain_s < b->drain_s;
+}
+
+/* All settings of a rival; only the board of the best so far is kept. One that is not there gets a row that says so. */
+static int compare_rival(struct compare *c, enum drill_run which)
+{
+	struct report_run *out = &c->report.run[which];
+	struct board said = {0};
+	unsigned int best = 0;
+
+	if (program_installed(&said, rival_program(which))) {
+		snprintf(out->absent, sizeof(out->absent), "%s is not installed; install %s", rival_program(which),
+			 rival_package(which));
+		progress_say("%s: %s", report_name(which), out->absent);
+		return 0;
+	}
+	for (unsigned int i = 0; i < rival_settings(which); i++) {
+		struct report_run now = {.ran = false};
+		struct report_try *try = &out->tried[i];
+		struct board *board = NULL;
+		int ret;
+
+		progress_say("%s, setting %u of %u: %s", report_name(which), i + 1, rival_settings(which),
+			     c->drill->title);
+		ret = compare_make(c, which, i, &now, &board);
+		if (ret || !now.ran) {
+			if (!ret)
+				snprintf(out->absent, sizeof(out->absent), "%s", board->error);
+			board_destroy(board);
+			return ret;
+		}
+		snprintf(try->setting, sizeof(try->setting), "%s", board->setting_text);
+		try->served = compare_value(&now.figures, "served");
+		try->drain_s = compare_value(&now.figures, "drain_seconds");
+		if (i && !compare_better(try, &out->tried[best])) {
+			board_destroy(board);
+			continue;
+		}
+		best = i;
+		board_destroy(c->board[which]);
+		c->board[which] = board;
+		memcpy(now.tried, out->tried, sizeof(now.tried));
+		*out = now;
+		out->tries = i + 1;
+	}
+	out->tries = rival_settings(which);
+	return 0;
+}
+
 static void compare_judge(struct report *report)
 {
 	struct figures_run runs[RUN_COUNT];
 
 	for (int r = 0; r < RUN_COUNT; r++)
 		runs[r] = (struct figures_run){.name = report_name(r),
-					       .figures = report->run[r].ran ? &report->run[r].figures : NULL};
+					       .figures = report_is_column(report, r) ? &report->run[r].figures : NULL};
 	report->passed = figures_judge(runs, RUN_COUNT, report->reason);
 }
 
@@ -210,6 +280,9 @@ static int compare_print(const struct report *report, const char *svg, const cha
 	if (ret)
 		return compare_fail(false, ret, NULL, "cannot print the table: %s", strerror(-ret));
 	report_shield(report, stdout);
+	ret = report_compared(report, stdout);
+	if (ret)
+		return compare_fail(false, ret, NULL, "cannot print the table: %s", strerror(-ret));
 	report_plot(report, stdout, unicode, colour);
 	printf("picture: %s\nreport: %s\n%s: %s\n", svg, html, report->passed ? "PASS" : "FAIL", report->reason);
 	for (int r = 0; r < RUN_COUNT; r++)
@@ -222,8 +295,17 @@ static int compare_report(struct compare *c)
 {
 	const struct drill_params *p = c->params;
 	struct report *report = &c->report;
+	const char *absent = "nothing was run";
+	bool ran = false;
 	int ret;
 
+	for (int r = 0; r < RUN_COUNT; r++) {
+		ran |= report->run[r].ran;
+		if (report->run[r].absent[0])
+			absent = report->run[r].absent;
+	}
+	if (!ran)
+		return compare_fail(p->json, -ENOENT, NULL, "%s", absent);
 	compare_judge(report);
 	ret = report_svg(report, c->svg);
 	if (ret)
@@ -290,7 +372,7 @@ int compare_run(const struct drill *drill, const struct drill_params *params)
 	compare_block(&before);
 	for (int run = 0; !ret && run < RUN_COUNT; run++)
 		if (params->runs & RUN_BIT(run))
-			ret = compare_one(c, run);
+			ret = rival_is(run) ? compare_rival(c, run) : compare_one(c, run);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	if (!ret)
 		ret = compare_report(c);

@@ -46,12 +46,13 @@ static const struct argp_option drill_options[] = {
 	OPTION("cost", OPT_COST, "DURATION", "CPU time the server spends on each connection"),
 	OPTION("seed", OPT_SEED, "N", "the same seed gives the same storm (1)"),
 	OPTION("attach-at", OPT_ATTACH_AT, "DURATION", "attach the shield so long after the storm began"),
-	OPTION("only", OPT_ONLY, "without|with|ramp", "make one run only"),
+	OPTION("only", OPT_ONLY, "RUN", "make one run only: without, with, ramp, or a name that --compare adds"),
 	OPTION("svg", OPT_SVG, "FILE", "write the picture there (synhold-drill-NAME.svg)"),
 	OPTION("html", OPT_HTML, "FILE", "write the report there (as --svg, with .html)"),
 	OPTION("log", OPT_LOG, "FILE", "write what the shield logs there"),
 	OPTION("json", OPT_JSON, NULL, "print one JSON object"),
 	OPTION("port", OPT_PORT, "N", "the protected port (8000)"),
+	OPTION("compare", OPT_COMPARE, NULL, "also with nftables, hashlimit, synproxy, haproxy, each at its best"),
 	{"help", OPT_HELP, NULL, 0, "print this", -1},
 	{0}};
 
@@ -175,6 +176,8 @@ static int drill_check_options(const struct drill_args *args, const struct drill
 			 drill_options[__builtin_ctz(extra)].name, drill->name);
 		return drill_usage(args, "see `synhold drill --help`", what);
 	}
+	if (args->set & 1u << OPT_COMPARE && args->set & 1u << OPT_ATTACH_AT)
+		return drill_usage(args, "leave one of them out", "--compare: not together with --attach-at");
 	if ((args->set & 1u << OPT_ONLY) && !(params->runs & args->given.runs)) {
 		snprintf(what, sizeof(what), "--only: the drill %s has no such run with these options", drill->name);
 		return drill_usage(args, "see `synhold drill --help`", what);
@@ -209,6 +212,8 @@ int drill_main(int argc, char **argv)
 		return drill_usage(&args, "`synhold drill --help` lists them", what);
 	}
 	params = *drill->defaults(&args.given, args.set);
+	if (args.set & 1u << OPT_COMPARE)
+		params.runs |= RUN_RIVALS;
 	ret = drill_check_options(&args, drill, &params);
 	if (!ret)
 		ret = drill_check_keys(&args);

@@ -103,6 +103,7 @@ static void front_row(const char *names, const char *row, struct board_front *fr
 		return;
 	if (!strncmp(name, "FRONTEND,", 9)) {
 		front->errors = front_number(names, row, "hrsp_5xx");
+		front->sessions = front_number(names, row, "stot");
 	} else if (!strncmp(proxy, "nodes,", 6) && strncmp(name, "BACKEND,", 8)) {
 		front->up += !strncmp(status, "UP", 2);
 		front->marked_down += front_number(names, row, "chkdown");
@@ -127,9 +128,9 @@ int front_parse(const char *csv, struct board_front *front)
 	return 0;
 }
 
-void front_read(struct run *run)
+/* Its answer to a line of commands, as a string; the number of bytes or -1. */
+static ssize_t front_ask(const char *commands, char *answer, size_t size)
 {
-	static char csv[FRONT_CSV_MAX];
 	struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = FRONT_SOCKET};
 	struct timeval wait = {.tv_sec = FRONT_ANSWER_MS / 1000};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -137,28 +138,63 @@ void front_read(struct run *run)
 	ssize_t got;
 
 	if (fd < 0)
-		return;
+		return -1;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) || send(fd, "show stat\n", 10, MSG_NOSIGNAL) < 0) {
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    send(fd, commands, strlen(commands), MSG_NOSIGNAL) < 0) {
 		close(fd);
-		return;
+		return -1;
 	}
-	while (len < sizeof(csv) - 1 && (got = recv(fd, csv + len, sizeof(csv) - 1 - len, 0)) > 0)
+	while (len < size - 1 && (got = recv(fd, answer + len, size - 1 - len, 0)) > 0)
 		len += got;
-	csv[len] = '\0';
+	answer[len] = '\0';
 	close(fd);
-	front_parse(csv, &run->board->front);
+	return len;
 }
 
-int front_start(struct run *run, const struct front_plan *plan)
+void front_read(struct run *run)
 {
-	static char config[FRONT_CONFIG_MAX];
+	static char csv[FRONT_CSV_MAX];
+
+	if (front_ask("show stat\n", csv, sizeof(csv)) >= 0)
+		front_parse(csv, &run->board->front);
+}
+
+int front_tell(struct run *run, const char *commands)
+{
+	char answer[256];
+	ssize_t len = front_ask(commands, answer, sizeof(answer));
+
+	if (len >= 0 && !answer[strspn(answer, "\n")])
+		return 0;
+	return board_fail(run->board, NULL, FRONT_PROGRAM " does not take its limits: %.150s",
+			  len < 0 ? "no answer" : answer);
+}
+
+/* A client that leaves while it waits takes its place in the queue with it. */
+static const char front_tcp[] = "global\n"
+				"\tmaxconn 9000\n"
+				"\tnbthread 1\n"
+				"\tstats socket " FRONT_SOCKET " level admin\n"
+				"defaults\n"
+				"\tmode tcp\n"
+				"\ttimeout client 300s\n"
+				"\ttimeout server 300s\n"
+				"\ttimeout connect 5s\n"
+				"\ttimeout queue %ums\n"
+				"\toption abortonclose\n"
+				"frontend front\n"
+				"\tbind :%u backlog %u\n"
+				"\tmaxconn 9000\n"
+				"\tdefault_backend nodes\n"
+				"backend nodes\n"
+				"\tserver node0 %s:%u maxconn %u\n";
+
+static int front_run(struct run *run, const char *config)
+{
 	static char path[64], *const argv[] = {FRONT_PROGRAM, "-db", "-f", path, NULL};
 	static struct program_job job;
-	uint64_t until = board_now_ns() + FRONT_HEALTHY_MS * 1000000ull;
 
-	if (front_config(plan, run->params->port, config, sizeof(config)))
-		return board_fail(run->board, NULL, "the configuration of " FRONT_PROGRAM " is too long");
 	job = (struct program_job){.name = FRONT_PROGRAM,
 				   .config = config,
 				   .argv = argv,
@@ -166,7 +202,30 @@ int front_start(struct run *run, const struct front_plan *plan)
 				   .addr = htonl(NET_FRONT_ADDR),
 				   .port = run->params->port};
 	program_config(&job, path, sizeof(path));
-	if (run_program(run, &job))
+	return run_program(run, &job);
+}
+
+int front_start_tcp(struct run *run, unsigned int backlog)
+{
+	static char config[FRONT_CONFIG_MAX];
+	const struct drill_params *p = run->params;
+	char addr[INET_ADDRSTRLEN];
+	__be32 be = net_node_addr(0);
+
+	inet_ntop(AF_INET, &be, addr, sizeof(addr));
+	snprintf(config, sizeof(config), front_tcp, (unsigned int)(p->patience_ns / 1000000), p->port, backlog, addr,
+		 p->port, p->clients + 1);
+	return front_run(run, config);
+}
+
+int front_start(struct run *run, const struct front_plan *plan)
+{
+	static char config[FRONT_CONFIG_MAX];
+	uint64_t until = board_now_ns() + FRONT_HEALTHY_MS * 1000000ull;
+
+	if (front_config(plan, run->params->port, config, sizeof(config)))
+		return board_fail(run->board, NULL, "the configuration of " FRONT_PROGRAM " is too long");
+	if (front_run(run, config))
 		return -1;
 	for (;;) {
 		front_read(run);

@@ -28,6 +28,15 @@ int front_parse(const char *csv, struct board_front *front);
 /* Starts it and waits until it takes all nodes for healthy. Returns 0, or -1 with board->error set. */
 int front_start(struct run *run, const struct front_plan *plan);
 
+/*
+ * Starts it as a proxy of TCP alone in front of node 0, with nothing limited but its listen backlog, and without
+ * probes. Returns 0, or -1 with board->error set.
+ */
+int front_start_tcp(struct run *run, unsigned int backlog);
+
+/* Gives it commands, apart by semicolons, that answer nothing when done (`set maxconn`). Returns 0 or -1, as above. */
+int front_tell(struct run *run, const char *commands);
+
 /* Asks it and keeps its figures on the board; what it cannot answer in time stays as it was. */
 void front_read(struct run *run);
 

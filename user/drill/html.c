@@ -52,7 +52,7 @@ static void html_row(const struct report *report, const struct figure *row, FILE
 		const struct figure *figure;
 		char text[112] = "-";
 
-		if (!report->run[r].ran)
+		if (!report_is_column(report, r))
 			continue;
 		figure = figures_find(&report->run[r].figures, row->key);
 		if (figure)
@@ -66,11 +66,11 @@ static void html_figures(const struct report *report, FILE *out)
 {
 	fputs("<h2>Figures</h2>\n<table><tr><th></th>", out);
 	for (int r = 0; r < RUN_COUNT; r++)
-		if (report->run[r].ran)
+		if (report_is_column(report, r))
 			html_cell(out, "th", "n", report_label(r));
 	fputs("</tr>\n", out);
 	for (int r = 0; r < RUN_COUNT; r++)
-		for (int i = 0; report->run[r].ran && i < report->run[r].figures.count; i++)
+		for (int i = 0; report_is_column(report, r) && i < report->run[r].figures.count; i++)
 			if (report_row_is_first(report, r, i))
 				html_row(report, &report->run[r].figures.figure[i], out);
 	fputs("</table>\n", out);
@@ -108,6 +108,7 @@ static void html_page(const struct report *report, const struct events events[RU
 	fputs(": ", out);
 	report_escape(report->reason, out);
 	fputs("</p>\n", out);
+	report_compared_html(report, out);
 	html_figures(report, out);
 	for (int r = 0; r < RUN_COUNT; r++)
 		if (report->run[r].ran)

@@ -17,6 +17,7 @@
 #include "drill/profile.h"
 #include "drill/program.h"
 #include "drill/result.h"
+#include "drill/rival.h"
 #include "drill/run.h"
 #include "drill/server.h"
 #include "drill/supervisor.h"

@@ -125,7 +125,8 @@ static int parse_attach_at(const char *text, struct drill_params *p)
 
 static int parse_only(const char *text, struct drill_params *p)
 {
-	static const char *const names[RUN_COUNT] = {"without", "with", "ramp"};
+	static const char *const names[RUN_COUNT] = {"without",   "with",     "ramp",   "nftables",
+						     "hashlimit", "synproxy", "haproxy"};
 
 	for (int run = 0; run < RUN_COUNT; run++)
 		if (!strcmp(text, names[run])) {
@@ -160,6 +161,13 @@ static int parse_json(const char *text, struct drill_params *p)
 	return 0;
 }
 
+static int parse_compare(const char *text, struct drill_params *p)
+{
+	(void)text;
+	p->compare = true;
+	return 0;
+}
+
 static int parse_port(const char *text, struct drill_params *p)
 {
 	uint64_t v;
@@ -184,12 +192,13 @@ static const struct {
 	[OPT_COST] = {parse_cost, "a duration up to 1s, for example 2ms"},
 	[OPT_SEED] = {parse_seed, "a number from 0 to 9223372036854775807"},
 	[OPT_ATTACH_AT] = {parse_attach_at, "a duration up to 1h, for example 30s"},
-	[OPT_ONLY] = {parse_only, "without, with or ramp"},
+	[OPT_ONLY] = {parse_only, "without, with, ramp, or with --compare nftables, hashlimit, synproxy or haproxy"},
 	[OPT_SVG] = {parse_svg, "a file name"},
 	[OPT_HTML] = {parse_html, "a file name"},
 	[OPT_LOG] = {parse_log, "a file name"},
 	[OPT_JSON] = {parse_json, ""},
 	[OPT_PORT] = {parse_port, "a port from 1 to 65535"},
+	[OPT_COMPARE] = {parse_compare, ""},
 };
 
 int params_set(struct drill_params *params, enum params_option option, const char *text)
@@ -226,6 +235,7 @@ void params_merge(struct drill_params *p, const struct drill_params *given, unsi
 	PARAMS_TAKE(OPT_LOG, log);
 	PARAMS_TAKE(OPT_JSON, json);
 	PARAMS_TAKE(OPT_PORT, port);
+	PARAMS_TAKE(OPT_COMPARE, compare);
 #undef PARAMS_TAKE
 	p->keys = given->keys;
 }

@@ -8,10 +8,22 @@
 #include "drill/retry.h"
 
 /* A drill is up to three runs of the same incident; the third recovers from it by hand, with the levers. */
-enum drill_run { RUN_WITHOUT, RUN_WITH, RUN_RAMP, RUN_COUNT };
+enum drill_run {
+	RUN_WITHOUT,
+	RUN_WITH,
+	RUN_RAMP,
+	/* what else people use, with --compare */
+	RUN_NFTABLES,
+	RUN_HASHLIMIT,
+	RUN_SYNPROXY,
+	RUN_HAPROXY,
+	RUN_COUNT
+};
 
 #define RUN_BIT(run) (1u << (run))
 #define RUN_ALL (RUN_BIT(RUN_COUNT) - 1)
+#define RUN_RIVALS (RUN_ALL & ~(RUN_BIT(RUN_NFTABLES) - 1))
+#define RIVAL_TRIES_MAX 4
 
 /* Each client is a source address of 10.10.0.0/16, and the first and last are left out. */
 #define DRILL_CLIENTS_MAX 65000
@@ -33,6 +45,7 @@ struct drill_params {
 	uint64_t seed;
 	uint16_t port;
 	unsigned int runs; /* bits of enum drill_run */
+	bool compare;      /* with what else people use */
 	bool json;
 	const char *svg;  /* NULL: the drill's own name */
 	const char *html; /* NULL: beside the picture */
@@ -57,6 +70,7 @@ enum params_option {
 	OPT_LOG,
 	OPT_JSON,
 	OPT_PORT,
+	OPT_COMPARE,
 	OPT_COUNT
 };
 

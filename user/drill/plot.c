@@ -19,6 +19,10 @@ static const struct {
 	[PLOT_RUN + RUN_WITHOUT] = {"\033[31m", 'o'},
 	[PLOT_RUN + RUN_WITH] = {"\033[32m", '#'},
 	[PLOT_RUN + RUN_RAMP] = {"\033[34m", '+'},
+	[PLOT_RUN + RUN_NFTABLES] = {"\033[33m", 'n'},
+	[PLOT_RUN + RUN_HASHLIMIT] = {"\033[35m", 'h'},
+	[PLOT_RUN + RUN_SYNPROXY] = {"\033[36m", 's'},
+	[PLOT_RUN + RUN_HAPROXY] = {"\033[37m", 'p'},
 };
 
 struct plot {

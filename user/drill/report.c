@@ -12,6 +12,10 @@ static const struct {
 	[RUN_WITHOUT] = {"without", "WITHOUT", "without the shield", "without"},
 	[RUN_WITH] = {"with", "WITH", "with the shield", "with synhold"},
 	[RUN_RAMP] = {"ramp", "RAMP", "recovered by close and ramp", "close and ramp"},
+	[RUN_NFTABLES] = {"nftables", "NFTABLES", "with nftables limit", "nftables limit"},
+	[RUN_HASHLIMIT] = {"hashlimit", "HASHLIMIT", "with iptables hashlimit", "iptables hashlimit"},
+	[RUN_SYNPROXY] = {"synproxy", "SYNPROXY", "with iptables SYNPROXY", "iptables SYNPROXY"},
+	[RUN_HAPROXY] = {"haproxy", "HAPROXY", "with HAProxy maxconn", "HAProxy maxconn"},
 };
 
 const char *report_key(enum drill_run run)
@@ -44,7 +48,8 @@ static int report_columns(const struct report *report, struct libscols_table *ta
 	if (!scols_table_new_column(table, "", 0, 0))
 		return -ENOMEM;
 	for (int r = 0; r < RUN_COUNT; r++)
-		if (report->run[r].ran && !scols_table_new_column(table, report_runs[r].column, 0, SCOLS_FL_RIGHT))
+		if (report_is_column(report, r) &&
+		    !scols_table_new_column(table, report_runs[r].column, 0, SCOLS_FL_RIGHT))
 			return -ENOMEM;
 	return 0;
 }
@@ -58,7 +63,7 @@ static int report_row(const struct report *report, struct libscols_table *table,
 		const struct figure *figure;
 		char text[112] = "-";
 
-		if (!report->run[r].ran)
+		if (!report_is_column(report, r))
 			continue;
 		figure = figures_find(&report->run[r].figures, row->key);
 		if (figure)
@@ -70,13 +75,18 @@ static int report_row(const struct report *report, struct libscols_table *table,
 	return ret;
 }
 
+bool report_is_column(const struct report *report, enum drill_run run)
+{
+	return report->run[run].ran && (!rival_is(run) || !(report->params->runs & ~RUN_RIVALS));
+}
+
 bool report_row_is_first(const struct report *report, enum drill_run run, int figure)
 {
 	const struct figure *row = &report->run[run].figures.figure[figure];
 	bool seen = !row->name;
 
 	for (unsigned int before = 0; before < run; before++)
-		seen |= report->run[before].ran && figures_find(&report->run[before].figures, row->key);
+		seen |= report_is_column(report, before) && figures_find(&report->run[before].figures, row->key);
 	return !seen;
 }
 
@@ -93,7 +103,7 @@ int report_table(const struct report *report, FILE *out)
 	for (int r = 0; !ret && r < RUN_COUNT; r++) {
 		const struct figures *figures = &report->run[r].figures;
 
-		for (int i = 0; !ret && report->run[r].ran && i < figures->count; i++)
+		for (int i = 0; !ret && report_is_column(report, r) && i < figures->count; i++)
 			if (report_row_is_first(report, r, i))
 				ret = report_row(report, table, &figures->figure[i]);
 	}

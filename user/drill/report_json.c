@@ -81,7 +81,7 @@ static json_t *report_json_marks(const struct board *board)
 	return marks;
 }
 
-static json_t *report_json_run(const struct report *report, const struct report_run *run)
+json_t *report_json_run(const struct report *report, const struct report_run *run)
 {
 	json_t *object;
 
@@ -153,14 +153,15 @@ static const char *report_note(const struct report *report)
 
 json_t *report_json(const struct report *report, const char *svg, const char *html)
 {
-	return json_pack("{ss so s{s[ff] sf} sf so so so so s{sb ss sf sf so} ss? ss ss}", "drill",
+	return json_pack("{ss so s{s[ff] sf} sf so so so so so s{sb ss sf sf so} ss? ss ss}", "drill",
 			 report->params->name, "parameters", report_json_params(report->params), "capacity", "measured",
 			 report->capacity[0], report->capacity[1], "per_second",
 			 (report->capacity[0] + report->capacity[1]) / 2, "ideal_seconds", report->ideal_s, "without",
 			 report_json_run(report, &report->run[RUN_WITHOUT]), "with",
 			 report_json_run(report, &report->run[RUN_WITH]), "ramp",
-			 report_json_run(report, &report->run[RUN_RAMP]), "shield", report_json_shield(report),
-			 "verdict", "passed", report->passed, "reason", report->reason, "ratio_max", RESULT_RATIO_MAX,
-			 "late_ratio_max", RESULT_LATE_RATIO_MAX, "judged", report_json_judged(report), "shield_note",
-			 report_note(report), "svg", svg, "html", html);
+			 report_json_run(report, &report->run[RUN_RAMP]), "compared", report_compared_json(report),
+			 "shield", report_json_shield(report), "verdict", "passed", report->passed, "reason",
+			 report->reason, "ratio_max", RESULT_RATIO_MAX, "late_ratio_max", RESULT_LATE_RATIO_MAX,
+			 "judged", report_json_judged(report), "shield_note", report_note(report), "svg", svg, "html",
+			 html);
 }

@@ -241,6 +241,7 @@ int run_end(struct run *run, enum board_end end)
 	board->end_ns = board_now_ns() - board->start_ns;
 	for (int i = 0; i < BOARD_NODES_MAX; i++)
 		board->node[i].after = board->node[i].server;
+	rival_read(run);
 	board->syns = net_syns_sent(run->world) - run->syns_before;
 	if (board->samples)
 		progress_show(board, &board->sample[board->samples - 1]);
@@ -277,5 +278,8 @@ static int run_body(struct world *world, void *arg)
 
 int run_make(const struct drill *drill, struct board *board)
 {
-	return world_run(board, &drill->plan, run_body, (void *)drill);
+	struct world_plan plan = drill->plan;
+
+	plan.front |= board->run == RUN_HAPROXY;
+	return world_run(board, &plan, run_body, (void *)drill);
 }

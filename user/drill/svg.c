@@ -27,14 +27,20 @@ static const char svg_head[] =
 	".bg{fill:#fff}.ink{fill:#1f2328}.dim{fill:#59636e}.grid{stroke:#d1d9e0}.axis{stroke:#59636e}\n"
 	".with{stroke:#0a7d33}.withfill{fill:#0a7d33}.without{stroke:#cf222e}.withoutfill{fill:#cf222e}\n"
 	".ramp{stroke:#0969da}.rampfill{fill:#0969da}.ideal{stroke:#6e7781}\n"
+	".nft{stroke:#bc4c00}.nftfill{fill:#bc4c00}.hashlimit{stroke:#8250df}.hashlimitfill{fill:#8250df}\n"
+	".synproxy{stroke:#9a6700}.synproxyfill{fill:#9a6700}.haproxy{stroke:#1b7c83}.haproxyfill{fill:#1b7c83}\n"
 	"@media(prefers-color-scheme:dark){\n"
 	".bg{fill:#0d1117}.ink{fill:#f0f6fc}.dim{fill:#9198a1}.grid{stroke:#2a313c}.axis{stroke:#9198a1}\n"
 	".with{stroke:#3fb950}.withfill{fill:#3fb950}.without{stroke:#ff6a69}.withoutfill{fill:#ff6a69}\n"
-	".ramp{stroke:#4493f8}.rampfill{fill:#4493f8}.ideal{stroke:#8b949e}}\n"
+	".ramp{stroke:#4493f8}.rampfill{fill:#4493f8}.ideal{stroke:#8b949e}\n"
+	".nft{stroke:#f0883e}.nftfill{fill:#f0883e}.hashlimit{stroke:#ab7df8}.hashlimitfill{fill:#ab7df8}\n"
+	".synproxy{stroke:#d29922}.synproxyfill{fill:#d29922}.haproxy{stroke:#39c5cf}.haproxyfill{fill:#39c5cf}}\n"
 	"</style>\n"
 	"<rect class=\"bg\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n";
 
-static const char *const svg_class[RUN_COUNT] = {[RUN_WITHOUT] = "without", [RUN_WITH] = "with", [RUN_RAMP] = "ramp"};
+static const char *const svg_class[RUN_COUNT] = {
+	[RUN_WITHOUT] = "without",     [RUN_WITH] = "with",         [RUN_RAMP] = "ramp",      [RUN_NFTABLES] = "nft",
+	[RUN_HASHLIMIT] = "hashlimit", [RUN_SYNPROXY] = "synproxy", [RUN_HAPROXY] = "haproxy"};
 
 struct svg {
 	FILE *out;
@@ -198,7 +204,8 @@ static void svg_labels(const struct svg *svg)
 		last[r] = board && board->samples ? board->sample[board->samples - 1].served : 0;
 	}
 	for (int n = 0; n < RUN_COUNT; n++) {
-		int best = -1;
+		double lowest = svg->bottom - 80;
+		int best = -1, left = 0;
 
 		for (int r = 0; r < RUN_COUNT; r++)
 			if (!done[r] && (best < 0 || last[r] > last[best]))
@@ -206,11 +213,14 @@ static void svg_labels(const struct svg *svg)
 		if (best < 0)
 			break;
 		done[best] = true;
+		for (int r = 0; r < RUN_COUNT; r++)
+			left += !done[r];
+		lowest -= SVG_LABEL_LINES * left;
 		/* Beside its curve's end where the ones above leave room. */
 		if (svg_y(svg, last[best]) + 5 > y)
 			y = svg_y(svg, last[best]) + 5;
-		if (y > svg->bottom - 80)
-			y = svg->bottom - 80;
+		if (y > lowest)
+			y = lowest;
 		svg_label(svg, best, y);
 		y += SVG_LABEL_LINES;
 	}
@@ -245,9 +255,10 @@ static void svg_titles(const struct report *report, char *title, char *subtitle,
 	if (p->rtt_max_ns)
 		snprintf(rtt, sizeof(rtt), "round trips of %g\u2013%g ms", p->rtt_min_ns / 1e6, p->rtt_max_ns / 1e6);
 	snprintf(title, size, "%c%s%s", report->drill->title[0] & ~0x20, report->drill->title + 1,
-		 !with    ? " without synhold" :
-		 !without ? " with synhold" :
-			    ", without and with synhold");
+		 !with                   ? " without synhold" :
+		 !without                ? " with synhold" :
+		 report->params->compare ? ", and what is used against it" :
+					   ", without and with synhold");
 	snprintf(subtitle, size, "%s TCP clients %s %.0f a second; they wait %g s, then %s; %s", clients,
 		 report->drill->come ? report->drill->come : "connect at once to a server that manages",
 		 (report->capacity[0] + report->capacity[1]) / 2, p->patience_ns / 1e9, retry, rtt);
@@ -310,10 +321,20 @@ static void svg_small(struct svg *svg, int kind)
 	}
 }
 
+/* Higher where more than three labels must stand beside it. */
+static int svg_panel_height(const struct report *report)
+{
+	int runs = 0;
+
+	for (int r = 0; r < RUN_COUNT; r++)
+		runs += report->run[r].ran;
+	return SVG_PANEL + (runs > 3 ? SVG_LABEL_LINES * (runs - 3) : 0);
+}
+
 static void svg_draw(struct svg *svg)
 {
 	char title[320], subtitle[320];
-	int height = SVG_TOP + SVG_PANEL + SVG_FOOT;
+	int panel = svg_panel_height(svg->report), height = SVG_TOP + panel + SVG_FOOT;
 
 	for (int kind = CURVE_HELD; kind < CURVE_KINDS; kind++)
 		if (svg_largest(svg->report, kind) > 0)
@@ -323,7 +344,7 @@ static void svg_draw(struct svg *svg)
 	svg_text(svg, 24, 33, 20, "ink", "start", title);
 	svg_text(svg, 24, 55, 12, "dim", "start", subtitle);
 	svg->top = SVG_TOP;
-	svg->bottom = SVG_TOP + SVG_PANEL;
+	svg->bottom = SVG_TOP + panel;
 	svg_served(svg);
 	for (int kind = CURVE_HELD; kind < CURVE_KINDS; kind++)
 		if (svg_largest(svg->report, kind) > 0)

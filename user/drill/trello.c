@@ -97,7 +97,7 @@ static int trello_gather(struct run *run, enum trello_group group, bool (*here)(
 		.group = group,
 		.first = group == TRELLO_OTHERS ? board->dropped : 0,
 		.count = group == TRELLO_OTHERS ? board->params->clients - board->dropped : board->dropped,
-		.server = net_node_addr(0),
+		.server = group == TRELLO_DROPPED ? rival_server(run) : net_node_addr(0),
 		.talk_every_ns = trello_herd_only(board) ? 0 : TRELLO_TALK_EVERY_NS,
 		.talk_timeout_ns = TRELLO_TALK_TIMEOUT_NS,
 	};
@@ -125,12 +125,12 @@ static int trello_open(struct run *run)
 	bool herd = trello_herd_only(run->board);
 
 	server = (struct server_job){.lazy = run->params->lazy, .talk_cost_ns = TRELLO_TALK_COST_NS};
-	if (run_serve(run, &server))
+	if (run_serve(run, &server) || rival_early(run))
 		return -1;
 	/* The capacity is what the others' messages leave. */
 	if (!herd && trello_gather(run, TRELLO_OTHERS, trello_others_here))
 		return -1;
-	if (run_measure(run, net_node_addr(0), 1) || run_witness(run, 0))
+	if (run_measure(run, net_node_addr(0), 1) || run_witness(run, 0) || rival_start(run))
 		return -1;
 	return trello_gather(run, TRELLO_DROPPED, herd ? NULL : run_all_served);
 }
@@ -181,6 +181,8 @@ static int trello_script(struct run *run)
 		return -1;
 	if (run->board->run == RUN_WITH && !run->params->attach_at_ns && run_shield(run, 0))
 		return -1;
+	if (rival_limit(run))
+		return -1;
 	run_begin(run);
 	run_tell(run, TRELLO_DROPPED, trello_herd_only(run->board) ? 'G' : 'X');
 	ret = trello_storm(run);
@@ -209,6 +211,8 @@ static void trello_others(const struct board *board, bool claimed, struct figure
 	p99 = figures_add(f, "others.p99_seconds", "others: time to the answer, p99", FIGURE_MS,
 			  latency_quantile_ns(&talk->latency, 0.99) / 1e6);
 	figures_add(f, "others.cut_off", "others: cut off", FIGURE_COUNT, board->crowd[TRELLO_OTHERS].lost);
+	if (rival_is(board->run))
+		return;
 	if (board->run == RUN_WITHOUT) {
 		if (claimed)
 			figure_judge(late, FIGURE_AT_LEAST, 1);
@@ -249,7 +253,9 @@ static int trello_figures(const struct board *board, struct figures *figures)
 	if (ret)
 		return ret;
 	result_figures(&r, figures);
-	result_judge(&r, herd ? RESULT_RATIO_MAX : TRELLO_RATIO_MAX, claimed, figures);
+	rival_figures(board, figures);
+	if (!rival_is(board->run)) /* they are shown, not judged */
+		result_judge(&r, herd ? RESULT_RATIO_MAX : TRELLO_RATIO_MAX, claimed, figures);
 	if (!herd)
 		trello_others(board, claimed, figures);
 	if (board->run == RUN_RAMP)
@@ -262,7 +268,7 @@ const struct drill drill_trello = {
 	.doc = "a third of the connections drops and reconnects without pause",
 	.title = "a reconnect storm",
 	.defaults = trello_defaults,
-	.options = 1u << OPT_DROP | 1u << OPT_SERVER | 1u << OPT_ATTACH_AT,
+	.options = 1u << OPT_DROP | 1u << OPT_SERVER | 1u << OPT_ATTACH_AT | 1u << OPT_COMPARE,
 	.plan = {.nodes = 1},
 	.series = {{"others_late", "messages of the others that waited over 5 s"}},
 	.script = trello_script,
