@@ -37,6 +37,7 @@ tests="
 	libcmocka-dev   unit and prog tests
 	ethtool         offloads of the tests' virtual cards
 	nftables        firewalls in the tests
+	iptables        hashlimit and SYNPROXY in the tests of the drill
 	procps          sysctl and pgrep in the tests
 	jq              JSON in the tests
 	curl            metrics over HTTP in the tests

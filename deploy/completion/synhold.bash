@@ -48,6 +48,10 @@ _synhold()
 		mapfile -t COMPREPLY < <(compgen -W 'auto native generic' -- "$cur")
 		return
 		;;
+	--only)
+		mapfile -t COMPREPLY < <(compgen -W 'without with ramp nftables hashlimit synproxy haproxy' -- "$cur")
+		return
+		;;
 	--port | -p | --for | --confirm | --rate | --note | --metrics | --cpus | --instance | -i) return ;;
 	esac
 	case $command in
@@ -73,6 +77,7 @@ _synhold()
 	save) options="$options -o" ;;
 	diff) options="$options -c" ;;
 	reload) options="$options -c --confirm" ;;
+	drill) options="$options trello twingate ambra confluence kiln --compare --only --drop --clients --svg --html --log $(_synhold_keys)" ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	[[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace

@@ -244,6 +244,7 @@ static int compare_rival(struct compare *c, enum drill_run which)
 			return ret;
 		}
 		snprintf(try->setting, sizeof(try->setting), "%s", board->setting_text);
+		try->hits = board->rival_hits;
 		try->served = compare_value(&now.figures, "served");
 		try->drain_s = compare_value(&now.figures, "drain_seconds");
 		if (i && !compare_better(try, &out->tried[best])) {

@@ -12,6 +12,7 @@
 struct report_try {
 	char setting[96];
 	uint32_t served;
+	uint64_t hits;  /* what its rules dropped or proxied, connections through a proxy */
 	double drain_s; /* FIGURE_NONE: not all were served */
 };
 

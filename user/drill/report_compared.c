@@ -106,9 +106,10 @@ static json_t *compared_tried(const struct report_run *run)
 	for (unsigned int i = 0; i < run->tries; i++) {
 		const struct report_try *try = &run->tried[i];
 
-		json_array_append_new(tried, json_pack("{ss sI so}", "setting", try->setting, "served",
-						       (json_int_t)try->served, "drain_seconds",
-						       isnan(try->drain_s) ? json_null() : json_real(try->drain_s)));
+		json_array_append_new(tried,
+				      json_pack("{ss sI sI so}", "setting", try->setting, "served",
+						(json_int_t)try->served, "hits", (json_int_t)try->hits, "drain_seconds",
+						isnan(try->drain_s) ? json_null() : json_real(try->drain_s)));
 	}
 	return tried;
 }
