@@ -44,10 +44,9 @@ test_each_stands_in_the_way() {
 	of .error null
 	assert_eq "$STATUS" "$(jq -r 'if .verdict.passed then 0 else 1 end' <<<"$OBJECT")" "exit status"
 	of '.compared | keys' '["haproxy","hashlimit","nftables","synproxy"]'
-	of '.compared | [.nftables, .hashlimit, .synproxy, .haproxy | .tried | length]' '[4,4,1,4]'
-	# four times the burst came at once, so the tight limits must have dropped
-	of '[.compared.nftables.tried[0:2][].hits > 50] | all' true
-	of '[.compared.hashlimit.tried[0:2][].hits > 50] | all' true
+	of '.compared | [.nftables, .hashlimit, .synproxy, .haproxy | .tried | length]' '[4,5,1,4]'
+	# four times the burst came at once, so the tightest limits must have dropped
+	of '[.compared | .nftables, .hashlimit | .tried[0].hits > 50] | all' true
 	of '.compared.synproxy.tried[0].hits >= 400' true
 	of '[.compared.haproxy.tried[1,2].hits >= 400] | all' true
 	of '.compared.haproxy.tried[0].served == 64' true

@@ -23,7 +23,7 @@ enum drill_run {
 #define RUN_BIT(run) (1u << (run))
 #define RUN_ALL (RUN_BIT(RUN_COUNT) - 1)
 #define RUN_RIVALS (RUN_ALL & ~(RUN_BIT(RUN_NFTABLES) - 1))
-#define RIVAL_TRIES_MAX 4
+#define RIVAL_TRIES_MAX 5
 
 /* Each client is a source address of 10.10.0.0/16, and the first and last are left out. */
 #define DRILL_CLIENTS_MAX 65000

@@ -31,20 +31,8 @@ static const struct {
 	struct rival_setting setting[RIVAL_TRIES_MAX];
 	unsigned int settings;
 } rivals[RUN_COUNT] = {
-	[RUN_NFTABLES] = {"nft",
-			  "nftables",
-			  {{.rate = 0.8, .burst = 0.1},
-			   {.rate = 0.95, .burst = 0.1},
-			   {.rate = 1.1, .burst = 0.1},
-			   {.rate = 0.95, .burst = 1}},
-			  4},
-	[RUN_HASHLIMIT] = {"iptables",
-			   "iptables",
-			   {{.rate = 0.8, .burst = 0.1},
-			    {.rate = 0.95, .burst = 0.1},
-			    {.rate = 1.1, .burst = 0.1},
-			    {.each = true}},
-			   4},
+	[RUN_NFTABLES] = {"nft", "nftables", {{0.95, 0.1}, {0.8, 1}, {0.95, 1}, {1.1, 1}}, 4},
+	[RUN_HASHLIMIT] = {"iptables", "iptables", {{0.95, 0.1}, {0.8, 1}, {0.95, 1}, {1.1, 1}, {.each = true}}, 5},
 	[RUN_SYNPROXY] = {"iptables", "iptables", {{0}}, 1},
 	[RUN_HAPROXY] = {"haproxy",
 			 "haproxy",
