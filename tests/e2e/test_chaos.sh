@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# The daemon killed, stopped, restarted and reloaded at random moments of storms, with a connection that is never quiet
-# and clients that all have to get in. SYNHOLD_E2E_ROUNDS (2; `make soak`: 200), SYNHOLD_E2E_SEED.
+# The daemon killed, stopped, restarted, reloaded and upgraded at random moments of storms, with a connection that is
+# never quiet and clients that all have to get in. SYNHOLD_E2E_ROUNDS (3; `make soak`: 200), SYNHOLD_E2E_SEED.
 
 . "$(dirname "$0")/lib.sh"
 
-ROUNDS=${SYNHOLD_E2E_ROUNDS:-2}
-RANDOM=${SYNHOLD_E2E_SEED:-$((RANDOM))}
+ROUNDS=${SYNHOLD_E2E_ROUNDS:-3}
+SEED=${SYNHOLD_E2E_SEED:-$((RANDOM))}
+RANDOM=$SEED
+NOW=$SYNHOLD
+NEXT=$(dirname "$SYNHOLD")/next/synhold # with other maps: next_abi.sed
+KINDS=(kill term freeze hiccup reload set bypass attach upgrade upgrade_kill upgrade_attach upgrade_cut)
+declare -A HAPPENED=()
 
 again() { # another daemon, once the last one has let go
 	wait_until '! running shield' 10 "the last daemon to end"
@@ -38,41 +43,104 @@ disturb() { # KIND
 	set) synhold set web "window-max=$((1000 + RANDOM))" >/run/e2e/out ;;
 	bypass) synhold bypass on --for 200ms >/run/e2e/out ;;
 	attach) synhold attach s0 -c /run/e2e/chaos.conf >/run/e2e/out ;;
+	upgrade)
+		stop shield TERM
+		SYNHOLD=$NEXT
+		again
+		;;
+	upgrade_kill)
+		stop shield KILL
+		SYNHOLD=$NEXT
+		again
+		;;
+	upgrade_attach)
+		stop shield TERM
+		SYNHOLD=$NEXT
+		synhold attach s0 -c /run/e2e/chaos.conf >/run/e2e/out
+		again
+		;;
+	upgrade_cut) # killed somewhere between its first call and its readiness
+		stop shield TERM
+		SYNHOLD=$NEXT
+		start shield srv "$SYNHOLD" run s0 -c /run/e2e/chaos.conf
+		pass_time "$(awk -v r="$RANDOM" 'BEGIN { printf "%.3f", r / 32768 * 0.6 }')"
+		stop shield KILL
+		again
+		;;
 	esac
 }
 
+# What was upgraded does not go back: it is taken away in a quiet moment, without a trace, and the round begins anew.
+earlier_version() {
+	[ "$SYNHOLD" = "$NEXT" ] || return 0
+	stop shield TERM
+	synhold detach --all >/run/e2e/out
+	no_trace s0
+	assert_eq "$(instances)" "" "instances after detach"
+	SYNHOLD=$NOW
+	again
+	SHAPE=""
+}
+
+# What there is besides numbers, when nothing moves: pins, programs, the qdisc, synhold's processes and descriptors.
+shape() {
+	find /sys/fs/bpf -mindepth 1 -name '*+*' | sed 's/^/left over: /'
+	find /sys/fs/bpf -mindepth 1 | wc -l | sed 's/^/pins /'
+	in_srv tc qdisc show dev s0 | grep -c clsact | sed 's/^/clsact /'
+	{ ip -n "$SRV" link show s0; in_srv tc filter show dev s0 ingress; in_srv tc filter show dev s0 egress; } |
+		grep -c synhold_ | sed 's/^/programs /'
+	find /proc -maxdepth 2 -name exe -lname "*/synhold*" 2>/dev/null | wc -l | sed 's/^/processes /'
+	find "/proc/${PROCESS[shield]}/fd" -mindepth 1 2>/dev/null | wc -l | sed 's/^/descriptors /'
+}
+
+one_round() { # NUMBER KIND
+	local before kind=$2 pause
+	[[ $kind != upgrade* ]] || earlier_version
+	[ -n "$SHAPE" ] || SHAPE=$(shape)
+	before=$(counters)
+	clients herd clients=1500 first=$(($1 % 30 * 1500)) patience=6000 retry=200 limit=90000
+	pause=$(awk -v r="$RANDOM" 'BEGIN { printf "%.2f", 0.1 + r / 32768 * 1.5 }')
+	pass_time "$pause"
+	disturb "$kind"
+	not_backwards "$before"
+	before=$(counters)
+	finish herd 95
+	expect_line "$(output herd)" served=1500 corrupt=0
+	not_backwards "$before"
+	expect -t 15 held=0 inflight=0
+	[[ $kind != upgrade* ]] || SHAPE=$(sed "s/^pins .*/$(shape | grep ^pins)/" <<<"$SHAPE") # a later version may have more
+	wait_until '[ "$(shape)" = "$SHAPE" ]' 10 "after round $1 ($kind): $(diff <(echo "$SHAPE") <(shape) | tr '\n' ' ')"
+}
+
 test_chaos() {
-	local kinds=(kill term freeze hiccup reload set bypass attach) before round kind pause fds
+	local round kind
+	echo "figure: seed $SEED, $ROUNDS rounds"
 	net_up
 	printf '[service web]\nport = %s,8100\nwindow = auto\n' "$PORT" >/run/e2e/chaos.conf
 	server delay_us=2000
 	start echo srv "$TOOLS/serve" :: 8100
 	wait_until "grep -q ready $LOGS/echo.log" 5
 	daemon shield s0 -c /run/e2e/chaos.conf
+	SHAPE=""
 	start witness cli "$TOOLS/stream" "$DST" 8100 $((ROUNDS * 30 + 30))
-	before=$(counters)
 	for ((round = 0; round < ROUNDS; round++)); do
-		clients herd clients=1500 first=$((round % 30 * 1500)) patience=6000 retry=200 limit=90000
-		# the first ones always: they are what a crash and an upgrade look like
-		kind=${kinds[round < 2 ? round : RANDOM % ${#kinds[@]}]}
-		pause=$(awk -v r="$RANDOM" 'BEGIN { printf "%.2f", 0.1 + r / 32768 * 1.5 }')
-		pass_time "$pause"
-		disturb "$kind"
-		not_backwards "$before"
-		before=$(counters)
-		finish herd 95
-		expect_line "$(output herd)" served=1500 corrupt=0
-		not_backwards "$before"
-		before=$(counters)
-		fds=$(find "/proc/${PROCESS[shield]}/fd" -mindepth 1 | wc -l)
-		assert_le "$fds" 120 "descriptors of the daemon after round $round ($kind)"
+		# the first ones always: a crash, and an upgrade that is cut short
+		case $round in
+		0) kind=kill ;;
+		1) kind=upgrade_cut ;;
+		*) kind=${KINDS[RANDOM % ${#KINDS[@]}]} ;;
+		esac
+		echo "round $round: $kind" >>"${CHAOS_LOG:-/dev/null}"
+		one_round "$round" "$kind"
+		HAPPENED[$kind]=$((${HAPPENED[$kind]:-0} + 1))
 	done
-	expect held=0 inflight=0
 	kill -INT "${PROCESS[witness]}"
 	finish witness 20
 	expect_line "$(output witness)" wrong=0
 	assert_eq "$(field received "$(output witness)")" "$(field sent "$(output witness)")" "bytes of the stream"
 	assert_le "$(field longest_gap_ms "$(output witness)")" 3000 "the longest silence"
+	echo "figure: $(for kind in "${!HAPPENED[@]}"; do echo "$kind ${HAPPENED[$kind]}"; done | sort | paste -sd ,)"
+	echo "figure: stream: $(output witness | tail -n 1)"
 }
 
 run_tests "$@"
