@@ -125,7 +125,7 @@ test_chaos() {
 	for ((round = 0; round < ROUNDS; round++)); do
 		# the first ones always: a crash, and an upgrade that is cut short
 		case $round in
-		0) kind=kill ;;
+		0) kind="kill" ;;
 		1) kind=upgrade_cut ;;
 		*) kind=${KINDS[RANDOM % ${#KINDS[@]}]} ;;
 		esac

@@ -47,7 +47,7 @@ test_idle() {
 herd() {
 	local i held
 	for ((i = 0; i < CROWDS; i++)); do
-		clients "herd$i" clients=$((HERD / CROWDS)) first=$((HERD / CROWDS * i)) patience=10000 retry=500 limit=300000
+		clients "herd$i" clients=$((HERD / CROWDS)) first=$((HERD * i / CROWDS)) patience=10000 retry=500 limit=300000
 	done
 	for ((i = 0; i < CROWDS; i++)); do
 		while running "herd$i"; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Every way in which a connection can end, one after the other: each has exactly its outcome, and no slot is left. All at
-# the same time and in great number: test_many.sh. SYNHOLD_E2E_ENDINGS (20,000; `make soak`: 100,000).
+# the same time and in great number: test_many.sh. SYNHOLD_E2E_ENDINGS (20,000).
 . "$(dirname "$0")/lib.sh"
 
 TOTAL=${SYNHOLD_E2E_ENDINGS:-20000}

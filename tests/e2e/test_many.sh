@@ -18,7 +18,7 @@ each_kind() { # FUNCTION: with kind, port, the number of clients in a round, and
 	local kind port share words
 	while IFS=: read -r kind port share words; do
 		# shellcheck disable=SC2086 # words
-		"$1" "$kind" "$port" $((TOTAL / ROUNDS * share / 100)) $words
+		"$1" "$kind" "$port" $((TOTAL * share / 100 / ROUNDS)) $words
 	done <<<"$KINDS"
 }
 
