@@ -46,7 +46,7 @@ E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard test
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help clean deps demo test soak test-unit test-prog test-kernel test-e2e unit-binaries prog-binaries kernel-binaries \
+.PHONY: all help clean deps demo test soak test-unit test-prog test-kernel test-e2e test-deploy deploy-binaries unit-binaries prog-binaries kernel-binaries \
 	e2e-binaries bench-binaries compile-flags bpf-compile-flags bench bench-order lint install uninstall dist deb
 
 all: $(BUILD)/synhold
@@ -54,6 +54,7 @@ all: $(BUILD)/synhold
 help:
 	@sed -n 's/^# make/make/p' Makefile
 	@echo 'make test-unit | test-prog | test-kernel | test-e2e   one kind of tests'
+	@echo 'make test-deploy  package, units and container image, on a clean Debian with a systemd of its own'
 	@echo 'make soak       the long tests: an hour'
 	@echo 'make lint       formatting, static analysis, dependency rule'
 	@echo 'make bench      measurements, as ratios of one run'
@@ -146,6 +147,11 @@ soak:
 	$(SUDO) env BUILD=$(BUILD) TEST_LIMIT_S=20000 SYNHOLD_E2E_ROUNDS=200 SYNHOLD_E2E_CONNECTIONS=10000000 \
 		SYNHOLD_E2E_HERD=50000 SYNHOLD_E2E_DEAD_SECONDS=60 FLOOD_SYNS=1000000 \
 		tests/run.sh e2e test_chaos test_many test_cost test_daemon test_flood
+
+# minutes, a gigabyte, and packages from the network: not a part of make test
+test-deploy:
+	$(SUDO) tests/deps.sh deploy
+	$(SUDO) env BUILD=$(BUILD) tests/run.sh deploy
 
 unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(OBJECTS) $(BUILD)/tests/fuzz/parse.bpf.o
@@ -273,6 +279,8 @@ dist:
 	@mkdir -p $(BUILD)
 	git -c safe.directory='$(CURDIR)' archive --format=tar --prefix=synhold-$(VERSION)/ HEAD | gzip -n -9 >$(BUILD)/synhold-$(VERSION).tar.gz
 	@sha256sum $(BUILD)/synhold-$(VERSION).tar.gz
+
+deploy-binaries: e2e-binaries deb
 
 deb: dist
 	BUILD=$(BUILD) deploy/debian/build.sh

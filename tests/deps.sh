@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Installs the Debian 12 packages that are missing: those that building and the demo need; with `test` also what the tests
 # need, servers to protect among it; with `lint` those of `make lint` and of the fuzzers; with `bench`
-# what `make bench` compares with. Does nothing, and needs no root, when all are there.
+# what `make bench` compares with; with `deploy` those of `make test-deploy`. Does nothing, and needs no root, when all are there.
 #
 # The tests start servers of their own in private namespaces. A server's package that this script installs does not start
 # its system service, now or at boot; one that was there before is left as it is.
 set -u
 
-usage="usage: tests/deps.sh [test|lint|bench]"
+usage="usage: tests/deps.sh [test|lint|bench|deploy]"
 
 # package, what for
 build="
@@ -81,6 +81,21 @@ bench="
 	xdp-tools       xdp-filter
 "
 
+deploy="
+	debhelper       the package
+	dpkg-dev        the package, an archive of packages
+	mmdebstrap      a clean Debian
+	util-linux      its namespaces
+	podman          images and pods
+	buildah         images
+	runc            containers, also where cgroups are of both versions
+	conmon          containers
+	catatonit       pods
+	golang-github-containers-common  defaults of podman
+	yq              manifests
+	lintian         the package
+"
+
 fail()
 {
 	echo "deps: $*" >&2
@@ -92,6 +107,7 @@ case "$*" in
 test) table=$build$tests servers=$servers$monitors ;;
 lint) table=$build$tests$lint commands='' servers=$monitors ;;
 bench) table=$build$bench commands='' servers='' ;;
+deploy) table=$build$tests$deploy servers='' ;;
 *)
 	echo "$usage" >&2
 	exit 2

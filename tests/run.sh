@@ -3,11 +3,12 @@
 # Builds and runs the tests. The last line is `N passed, N failed`; the exit status is 0 only if something ran and
 # nothing failed. Logs stay in $BUILD/test-logs.
 #
-#   tests/run.sh [unit|prog|kernel|e2e]... [PART OF A NAME]...
+#   tests/run.sh [unit|prog|kernel|e2e|deploy]... [PART OF A NAME]...
 #
 # unit    pure cores, any user; prog  BPF programs through BPF_PROG_TEST_RUN, root
 # kernel  Debian's kernels in QEMU, see tests/kernels; it fetches them, and needs no root
 # e2e     the whole in namespaces, root; these two end with their own `N passed, N failed`
+# deploy  package, units and image, on a clean Debian; root, and only where it is asked for
 set -u
 
 cd "$(dirname "$0")/.." || exit 1
@@ -23,7 +24,7 @@ kinds=()
 patterns=()
 for word in "$@"; do
 	case $word in
-	unit | prog | kernel | e2e) kinds+=("$word") ;;
+	unit | prog | kernel | e2e | deploy) kinds+=("$word") ;;
 	-*)
 		sed -n 's/^#   \(tests.*\)/usage: \1/p' "$0" >&2
 		exit 2
@@ -74,8 +75,9 @@ execute() # KIND NAME PROGRAM
 {
 	local kind=$1 log=$logs/$1-$2.log start=$EPOCHREALTIME
 	case $kind in
-	e2e)
-		SYNHOLD=$(realpath "$BUILD/synhold") TOOLS=$(realpath -m "$BUILD/tests/e2e") \
+	e2e | deploy)
+		ROOTS=$(realpath -m "$BUILD/deploy") DEB=${DEB:-} DIST=${DIST:-} \
+			SYNHOLD=$(realpath "$BUILD/synhold") TOOLS=$(realpath -m "$BUILD/tests/e2e") \
 			timeout -k 10 "$limit_s" bash "$3" >"$log" 2>&1 </dev/null
 		;;
 	kernel) BUILD=$BUILD timeout -k 10 "$limit_s" tests/kernels/run.sh "$3" >"$log" 2>&1 </dev/null ;;
@@ -93,7 +95,7 @@ report() # KIND NAME
 	local kind=$1 name=$2 log=$logs/$1-$2.log status start end ok bad skip note=
 	read -r status start end <"$log.status"
 	case $kind in
-	kernel | e2e) read -r ok bad skip < <(count_own "$log") ;;
+	kernel | e2e | deploy) read -r ok bad skip < <(count_own "$log") ;;
 	*) read -r ok bad skip < <(count_tap "$log") ;;
 	esac
 	if [ "$status" -ne 0 ]; then
@@ -159,6 +161,18 @@ run_kernels()
 	done
 }
 
+# What the tests of deployment start from; without it, none of them is run.
+prepare_deploy()
+{
+	local version
+	version=$(cat VERSION)
+	DEB=$(realpath -m "$BUILD/synhold_${version}_$(dpkg --print-architecture).deb")
+	DIST=$(realpath -m "$BUILD/synhold-$version.tar.gz")
+	tests/deploy/roots.sh "$BUILD/deploy" "$DEB" && return
+	failed=$((failed + 1))
+	return 1
+}
+
 run_kind() # KIND
 {
 	local kind=$1 program target
@@ -167,8 +181,9 @@ run_kind() # KIND
 	prog) target=prog-binaries ;;
 	kernel) target=kernel-binaries ;;
 	e2e) target=e2e-binaries ;;
+	deploy) target=deploy-binaries ;;
 	esac
-	if [[ $kind == prog || $kind == e2e ]] && [ "$(id -u)" -ne 0 ]; then
+	if [[ $kind == prog || $kind == e2e || $kind == deploy ]] && [ "$(id -u)" -ne 0 ]; then
 		echo "$kind: not run: it needs root (sudo tests/run.sh $kind)"
 		failed=$((failed + 1))
 		return
@@ -181,9 +196,10 @@ run_kind() # KIND
 	fi
 	if [ "$kind" = kernel ]; then
 		run_kernels
-	elif [ "$kind" = e2e ]; then
+	elif [ "$kind" = e2e ] || [ "$kind" = deploy ]; then
 		[ -x "$BUILD/synhold" ] || return
-		for program in tests/e2e/test_*.sh; do
+		[ "$kind" = e2e ] || prepare_deploy || return 0
+		for program in tests/"$kind"/test_*.sh; do
 			[ ! -e "$program" ] || run_one "$kind" "$program"
 		done
 	else
