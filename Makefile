@@ -25,14 +25,16 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 LIBS_PKG := libbpf libelf zlib libevent_core inih jansson smartcols ncursesw libmnl libmicrohttpd libseccomp libcap-ng
+# for --chain; make LIBXDP= builds without, as where libxdp-dev is not
+LIBXDP ?= $(shell $(PKG_CONFIG) --exists libxdp 2>/dev/null && echo libxdp)
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(CFLAGS) $(WARNINGS) -D_GNU_SOURCE -DSYNHOLD_VERSION='"$(VERSION)"' -Iinclude -Iuser -I. -I$(BUILD)/gen \
-	$(shell $(PKG_CONFIG) --cflags $(LIBS_PKG) 2>/dev/null) -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(SANITIZE)
-LIBS = $(shell $(PKG_CONFIG) --libs $(LIBS_PKG) 2>/dev/null) -lpthread -lm
+	$(shell $(PKG_CONFIG) --cflags $(LIBS_PKG) $(LIBXDP) 2>/dev/null) -MMD -MP -ffile-prefix-map=$(CURDIR)=. $(SANITIZE)
+LIBS = $(shell $(PKG_CONFIG) --libs $(LIBS_PKG) $(LIBXDP) 2>/dev/null) -lpthread -lm
 BPF_CFLAGS := -O2 -g -mcpu=v3 -target bpf -Wall -Wextra -Werror -Wno-unused-parameter -Iinclude -Ibpf -I/usr/include/$(MULTIARCH)
 
 SRC := $(wildcard user/lib/*.c user/daemon/*.c user/cli/*.c user/export/*.c user/drill/*.c)
-OBJ := $(SRC:%.c=$(BUILD)/%.o)
+OBJ := $(filter-out $(if $(LIBXDP),%/chain_none.o,%/chain.o),$(SRC:%.c=$(BUILD)/%.o))
 CORE_OBJ := $(filter-out $(BUILD)/user/cli/main.o,$(OBJ))
 CORE := $(BUILD)/libcore.a
 SKEL := $(addprefix $(BUILD)/gen/,synhold.skel.h synhold_static.skel.h synhold_lock.skel.h probe.skel.h)
@@ -42,7 +44,7 @@ UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/unit/test
 PROG := $(patsubst tests/prog/%.c,$(BUILD)/tests/prog/%,$(wildcard tests/prog/test_*.c))
 PROG_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(wildcard tests/prog/test_*.c),$(wildcard tests/prog/*.c)))
 E2E_MODULES := $(BUILD)/tests/node/node_modules/.package-lock.json
-E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(wildcard tests/e2e/tools/*.c))
+E2E_TOOLS := $(patsubst tests/e2e/tools/%.c,$(BUILD)/tests/e2e/%,$(filter-out %.bpf.c,$(wildcard tests/e2e/tools/*.c)))
 
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -86,11 +88,16 @@ $(BUILD)/%.o: %.c | $(SKEL)
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 
-$(addprefix $(BUILD)/user/lib/,deploy.o programs.o attach.o older.o upgrade.o) $(BUILD)/user/daemon/release.o: $(SKEL)
+$(addprefix $(BUILD)/user/lib/,deploy.o programs.o attach.o older.o upgrade.o chain.o chain_pins.o) $(BUILD)/user/daemon/release.o: $(SKEL)
 
 $(BUILD)/synhold: $(OBJ)
 	$(call say,LINK)
 	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(LIBS) -o $@
+
+# as it is without libxdp, for the tests
+$(BUILD)/synhold-unchained: $(filter-out %/chain.o %/chain_none.o,$(OBJ)) $(BUILD)/user/lib/chain_none.o
+	$(call say,LINK)
+	$(Q)$(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) $^ $(filter-out -lxdp,$(LIBS)) -o $@
 
 # an archive, so that a test links only what it calls
 $(CORE): $(CORE_OBJ)
@@ -155,7 +162,7 @@ test-deploy:
 
 unit-binaries: $(UNIT)
 prog-binaries: $(PROG) $(OBJECTS) $(BUILD)/tests/fuzz/parse.bpf.o
-e2e-binaries: all $(E2E_TOOLS) $(E2E_MODULES) bench-binaries next
+e2e-binaries: all $(BUILD)/synhold-unchained $(E2E_TOOLS) $(E2E_MODULES) bench-binaries next
 
 # what the Node.js server and its clients of the tests need, exactly as the lock file has it
 $(E2E_MODULES): tests/e2e/node/package.json tests/e2e/node/package-lock.json
@@ -186,6 +193,11 @@ $(BUILD)/tests/fuzz/parse.bpf.o: tests/fuzz/parse.bpf.c tests/fuzz/parse_answer.
 	@mkdir -p $(@D)
 	$(call say,BPF )
 	$(Q)$(CLANG) $(BPF_CFLAGS) -I. -c $< -o $@
+
+$(BUILD)/tests/e2e/neighbour.bpf.o: tests/e2e/tools/neighbour.bpf.c
+	@mkdir -p $(@D)
+	$(call say,BPF )
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@
 
 $(BUILD)/bench/bench.bpf.o: tests/bench/bench.bpf.c
 	@mkdir -p $(@D)
@@ -230,7 +242,7 @@ $(BUILD)/tests/kernels/%: $(BUILD)/tests/kernels/tools/%.o
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ $(LIBS) -o $@
 
 # built anew each time: it is a matter of a second, and what it copies comes from everywhere
-kernel-binaries: e2e-binaries $(OBJECTS) $(BUILD)/tests/kernels/verifier
+kernel-binaries: e2e-binaries $(BUILD)/tests/e2e/neighbour.bpf.o $(OBJECTS) $(BUILD)/tests/kernels/verifier
 	@mkdir -p $(BUILD)/kernels
 	$(call say,CPIO)
 	$(Q)tests/kernels/userland.sh $(BUILD) $(BUILD)/kernels/userland.cpio

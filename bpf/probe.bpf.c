@@ -34,4 +34,24 @@ int probe_atomic(struct xdp_md *ctx)
 	return word && __sync_fetch_and_add(word, 1) ? XDP_PASS : XDP_DROP;
 }
 
+/* A dispatcher of libxdp in small: a function of a loaded program, and what is to stand in its place. */
+__noinline int probe_slot(struct xdp_md *ctx)
+{
+	volatile int ret = XDP_PASS;
+
+	return ctx ? ret : XDP_ABORTED;
+}
+
+SEC("xdp")
+int probe_host(struct xdp_md *ctx)
+{
+	return probe_slot(ctx);
+}
+
+SEC("freplace/probe_slot")
+int probe_guest(struct xdp_md *ctx)
+{
+	return XDP_PASS;
+}
+
 char LICENSE[] SEC("license") = "GPL";

@@ -35,6 +35,8 @@ build="
 "
 tests="
 	libcmocka-dev   unit and prog tests
+	libxdp-dev      --chain
+	xdp-tools       xdp-loader, who shares an interface by libxdp
 	ethtool         offloads of the tests' virtual cards
 	nftables        firewalls in the tests
 	iptables        hashlimit and SYNPROXY in the tests of the drill

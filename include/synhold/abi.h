@@ -505,6 +505,8 @@ struct synhold_release_io {
 #define SYNHOLD_IFACE_TX 1    /* XDP_TX reaches the wire */
 #define SYNHOLD_IFACE_QDISC 2 /* the clsact qdisc is ours to remove */
 #define SYNHOLD_IFACE_GENERIC 4
+#define SYNHOLD_IFACE_CHAIN 8 /* in a dispatcher of libxdp, without a link of our own */
+#define SYNHOLD_IFACE_MUTE 16 /* and there it may not send RSTs by way of tc */
 struct synhold_interface {
 	__u32 flags;
 	char name[16];

@@ -189,8 +189,22 @@ test_cpus() {
 	refused 2 "accepted: CPU numbers" in_srv "$SYNHOLD" run s0 --cpus 0-
 	refused 2 "accepted: CPU numbers" in_srv "$SYNHOLD" run s0 --cpus 1-0
 	refused 2 "this machine has 0 to $last" in_srv "$SYNHOLD" run s0 --cpus 0,900
-	refused 1 "built without libxdp" in_srv "$SYNHOLD" run s0 --chain
-	refused 1 "built without libxdp" in_srv "$SYNHOLD" attach s0 --chain
+}
+
+# What joining does is tested in guests (tests/kernels/chain.sh), as it takes a kernel with freplace. Here: why it does not.
+test_chain_is_refused() {
+	local program
+	net_up
+	for program in "$SYNHOLD-unchained:built without libxdp" "$SYNHOLD:does not let a program take the place of another's function .freplace.: Operation not permitted"; do
+		if [[ $program != *unchained* ]] && in_srv "$SYNHOLD" attach s0 --chain --port "web=$PORT" >/run/e2e/out 2>&1; then
+			assert_match "$(synhold status)" "s0 .native, in a dispatcher" "status, where the kernel can"
+			synhold detach --all >/run/e2e/out
+			continue
+		fi
+		refused 1 "${program#*:}" in_srv "${program%%:*}" run s0 --chain --port "web=$PORT"
+		refused 1 "${program#*:}" in_srv "${program%%:*}" attach s0 --chain --port "web=$PORT"
+	done
+	refused 2 "no interface given" in_srv "$SYNHOLD" attach --chain
 }
 
 PARALLEL=3

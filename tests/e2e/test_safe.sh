@@ -118,6 +118,56 @@ test_everything_still_works() {
 	nothing_refused
 }
 
+# inject WHO PID KEY=VALUE...: what the process got from a call that we make it do
+inject() {
+	local out
+	out=$("$TOOLS/inject" "${@:2}" 2>&1) || fail "inject into the $1: $out"
+	[ "$out" != unsupported ] || skip "calls cannot be injected on this architecture"
+	echo "$out"
+}
+
+# Numbers of x86_64, where alone calls are injected. EPERM is 1; execve, and the two that are refused by their argument:
+# bpf(BPF_PROG_LOAD) and socket(AF_PACKET).
+test_refused_calls_of_the_daemon() {
+	local pid
+	net_up
+	server
+	shield window=none action=drop
+	pid=${PROCESS[shield]}
+	assert_eq "$(inject daemon "$pid" call=102)" result=0 "getuid(), which is allowed"
+	nothing_refused
+	assert_eq "$(inject daemon "$pid" call=59)" result=-1 "execve()"
+	wait_until 'grep -q "error: the sandbox refused the system call execve: please report it" $LOGS/shield.log' 5
+	assert_eq "$(inject daemon "$pid" call=321 first=5)" result=-1 "bpf(BPF_PROG_LOAD)"
+	wait_until 'grep -q "sandbox refused the system call bpf:" $LOGS/shield.log' 5
+	assert_eq "$(inject daemon "$pid" call=41 first=17)" result=-1 "socket(AF_PACKET)"
+	wait_until 'grep -q "sandbox refused the system call socket:" $LOGS/shield.log' 5
+	assert_eq "$(inject daemon "$pid" call=59)" result=-1 "execve() once more"
+	# each is told once, and the daemon works on as before
+	synhold set web action=hold window=2 >/run/e2e/out
+	expect_line "$(storm clients=40 patience=8000)" served=40
+	expect handshakes.settled=40 inflight=0
+	assert_eq "$(grep -c 'sandbox refused' "$LOGS/shield.log")" 3 "lines about refused calls"
+	assert_eq "$(proc_field "$pid" Seccomp)" 2 "Seccomp afterwards"
+}
+
+# The HTTP process, which speaks with strangers, does not survive what it must not do: the kernel ends it (SIGSYS is 31),
+# another one takes its place, and the shield does not notice.
+test_refused_call_of_the_http_process() {
+	local reader http
+	net_up
+	SHIELD_ARGS="--metrics 127.0.0.1:9477" shield
+	wait_until 'in_srv curl -sf http://127.0.0.1:9477/metrics' 5
+	reader=$(pgrep -x synhold-metrics -P "${PROCESS[shield]}")
+	http=$(pgrep -P "$reader")
+	assert_eq "$(inject "HTTP process" "$http" call=2)" ended=31 "open()"
+	wait_until 'in_srv curl -sf http://127.0.0.1:9477/metrics | grep -q ^synhold_' 5 "metrics after a refused call"
+	[ "$(pgrep -P "$reader")" != "$http" ] || fail "it is still the same process"
+	assert_eq "$(proc_field "$(pgrep -P "$reader")" Seccomp)" 2 "Seccomp of the next one"
+	running shield || fail "the daemon ended"
+	nothing_refused
+}
+
 SOCKET=/run/synhold/default/control.sock
 
 ask_as() { # UID GID TEXT
@@ -181,6 +231,44 @@ test_control_socket_under_attack() {
 	done
 	# 64 peers; a listing takes a while, in which some go and others come
 	assert_le "$most" $((before + 150)) "file descriptors of the daemon, with 1,000 peers at the door"
+	nothing_refused
+}
+
+# The pace of release is the service's rate, whatever goes on at the socket: held clients leave at 40 a second, never a
+# second without one, while 1,000 peers hurt it in each way, and as a stranger who has found the way to it open.
+test_release_pace_under_attack() {
+	local how since now was is last number=0 rate=40
+	net_up
+	server
+	shield window=none rate="$rate" burst=1
+	for how in half noise held stranger; do
+		number=$((number + 1))
+		clients herd first=$((number * 1000)) port=$((8000 + number * 2000)) clients=240 patience=30000 limit=30000
+		expect -q held\>=180
+		if [ "$how" = stranger ]; then
+			chmod 0666 "$SOCKET"
+			chmod 0755 "${SOCKET%/*}"
+			start flood srv setpriv --reuid 65534 --regid 65534 --clear-groups "$TOOLS/ask" "$SOCKET" flood=held peers=1000 ms=20000
+		else
+			start flood srv "$TOOLS/ask" "$SOCKET" flood="$how" peers=1000 ms=20000
+		fi
+		wait_until '[ "$(daemon_fds)" -ge 60 ] || [ "'"$how"'" = stranger ]' 5 "the attack to fill the daemon's places"
+		was=$(value hold.released) since=$(now_ms) last=$was now=$since
+		while [ $((now - since)) -lt 2500 ]; do
+			pass_time 0.9
+			is=$(value hold.released) now=$(now_ms)
+			[ "$is" -gt "$last" ] || fail "nobody was released in a second during $how"
+			last=$is
+		done
+		running flood || fail "the attack was over too early: $(output flood)"
+		echo "figure: $how: $(((last - was) * 1000 / (now - since))) a second, $rate expected"
+		assert_ge $((last - was)) $((rate * (now - since) / 2000)) "released in $((now - since)) ms during $how"
+		assert_le $((last - was)) $((rate * (now - since) / 1000 + rate)) "released in $((now - since)) ms during $how"
+		stop flood
+		finish herd 30
+		expect_line "$(output herd)" served=240 corrupt=0
+		assert_eq "$(ask_as 0 0 '{"ask":"ping"}' | jq .pid)" "${PROCESS[shield]}" "pid after the attack"
+	done
 	nothing_refused
 }
 

@@ -234,5 +234,7 @@ else
 	test_hold_generic_ipv4() { net_up; hold_and_release generic; }
 fi
 
+. "$(dirname "$0")/chain.sh"
+
 [ "${1:-}" = --one ] || verify_all
 run_tests "$@"

@@ -6,7 +6,7 @@
 set -u
 
 build=$1 cpio=$2
-commands="bash ip tc bpftool jq unshare nsenter sysctl find grep sed awk timeout date"
+commands="bash ip tc bpftool jq unshare nsenter sysctl find grep sed awk timeout date xdp-loader"
 
 cd "$(dirname "$0")/../.." || exit 1
 root=$(mktemp -d) || exit 1
@@ -39,11 +39,16 @@ done
 ln -s /bin/env "$root/usr/bin/env"
 install -m 0755 tests/kernels/init.sh "$root/init" || exit 1
 install_file "$build/synhold" /shield/synhold
+install_file "$build/synhold-unchained" /shield/synhold-unchained
+install_file "$build/next/synhold" /shield/next-synhold
 for tool in "$build"/tests/e2e/*; do
 	[ ! -x "$tool" ] || [ -d "$tool" ] || install_file "$tool" "/shield/tools/${tool##*/}"
 done
 install_file "$build/tests/kernels/verifier" /shield/tools/verifier
+dispatcher=$(find /usr/lib -name xdp-dispatcher.o | head -n 1) # which the library reads
+install -D -m 0644 "$dispatcher" "$root$dispatcher" || exit 1
+install -D -m 0644 -t "$root/shield/tools" "$build/tests/e2e/neighbour.bpf.o" || exit 1
 install -D -m 0644 -t "$root/shield" "$build"/synhold*.bpf.o || exit 1
 install -D -m 0644 -t "$root/shield/e2e" tests/e2e/lib.sh || exit 1
-install -D -m 0644 -t "$root/shield/kernels" tests/kernels/guest.sh tests/kernels/flat.awk || exit 1
+install -D -m 0644 -t "$root/shield/kernels" tests/kernels/guest.sh tests/kernels/chain.sh tests/kernels/flat.awk || exit 1
 (cd "$root" && find . | cpio -o -H newc --quiet) >"$cpio.new" && mv "$cpio.new" "$cpio"

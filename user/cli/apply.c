@@ -185,6 +185,7 @@ static int load_and_attach(const struct attach_args *args, int is_run, struct ap
 
 	if (ret)
 		return ret;
+	deploy->chain = args->chain;
 	instance_load_model(inst, was);
 	if (is_run)
 		continue_ramps(inst, was, apply->model);

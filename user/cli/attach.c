@@ -8,6 +8,7 @@
 #include "cli/notice.h"
 #include "cli/session.h"
 #include "cli/tell.h"
+#include "lib/chain.h"
 #include "lib/units.h"
 
 static json_t *attached_json(const struct instance *inst, const struct model *model, const struct attach_args *args)
@@ -36,7 +37,7 @@ static void print_attached(const struct instance *inst, const struct apply *appl
 	char text[1100], wait[32];
 
 	for (unsigned int i = 0; i < count; i++)
-		printf("attached to %s (%s)\n", list[i].name, list[i].generic ? "generic" : "native");
+		printf("attached to %s (%s)\n", list[i].name, chain_describe(&list[i], text, sizeof(text)));
 	for (int id = 0; id < SYNHOLD_SERVICES; id++)
 		if (model->service[id].name[0])
 			printf("%s\n", notice_service(model, id, apply->before, text, sizeof(text)));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/cpus.h"
+#include "lib/chain.h"
 #include "lib/keys.h"
 #include "lib/spec.h"
 
@@ -34,14 +35,6 @@ static int parse_cpus(struct attach_args *args, struct error *err)
 	if (ret == -ERANGE)
 		return error_hint(err, -EINVAL, "accepted: " CPUS_FORM "; this machine has 0 to %ld", count - 1);
 	return error_hint(err, -EINVAL, "accepted: " CPUS_FORM);
-}
-
-/* Only with libxdp, whose dispatcher runs several programs on one interface; no build has it so far. */
-static int refuse_chain(struct error *err)
-{
-	error_set(err, -EOPNOTSUPP, "--chain: built without libxdp, there is no dispatcher to join");
-	return error_hint(err, -EOPNOTSUPP,
-			  "synhold needs interfaces where no other XDP program is: synhold check IFACE");
 }
 
 static int interface_word(const char *word, struct attach_args *args, struct error *err)
@@ -121,7 +114,7 @@ int attach_args_parse(struct cli *cli, int argc, char **argv, int is_run, struct
 		ret = cli_misuse(cli, err, "no interface given");
 	if (!ret)
 		ret = check_words(args, err);
-	return !ret && args->chain ? refuse_chain(err) : ret;
+	return !ret && args->chain ? chain_supported(err) : ret;
 }
 
 /* A service that lives on keeps its id, and with it its counters and its handshakes in flight; new ones take places

@@ -25,6 +25,7 @@ void check_host(struct check *check);      /* memory, sysctls */
 void check_version(struct check *check);   /* kernel and lockdown */
 void check_listeners(struct check *check); /* those of an instance that is attached: backlog against window */
 void check_spread(struct check *check, const struct nic *nic); /* queues and CPUs */
+void check_nic(struct check *check, const struct nic *nic);    /* what a card is: driver, MTU, offloads, place */
 /* Who holds a program open: "held by NAME, pid N", or that nobody does. Returns buf. */
 char *check_owner(uint32_t prog_id, char *buf, size_t size);
 void check_interface(struct check *check, const char *name);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli/check.h"
-#include "lib/deploy.h"
+#include "lib/chain.h"
 #include "lib/filters.h"
 
 #define MTU_ONE_PAGE                                                                                                   \
@@ -13,8 +13,8 @@
 			     */
 #define CHECK_TCX_EGRESS 47 /* BPF_TCX_EGRESS of linux/bpf.h, since 6.6 */
 
-/* Is it us already, of this instance? */
-static int is_ours(const struct check *check, uint32_t index)
+/* Is it us already, of this instance? And how: "native, in a dispatcher with ...". */
+static int is_ours(const struct check *check, uint32_t index, char *way, size_t size)
 {
 	struct deploy_interface list[64];
 	struct instance inst;
@@ -25,14 +25,43 @@ static int is_ours(const struct check *check, uint32_t index)
 		return 0;
 	count = deploy_interfaces(&inst, list, 64);
 	for (unsigned int i = 0; i < count && i < 64; i++)
-		ours |= list[i].index == index && list[i].present;
+		if (list[i].index == index && list[i].present) {
+			ours = 1;
+			chain_describe(&list[i], way, size);
+		}
 	instance_close(&inst);
 	return ours;
 }
 
+/* Somebody else's dispatcher is no obstacle, where it can be joined. Whether there is one. */
+static int check_dispatcher(struct check *check, const struct nic *nic)
+{
+	struct deploy_interface there = {.index = nic->index, .chained = 1, .present = 1};
+	int count = chain_members(NULL, nic->index, there.chain), generic = 0;
+	char name[32], text[480], fix[160];
+	struct error err = {0};
+	uint32_t id = 0;
+
+	if (count < 0)
+		return 0;
+	there.chain_count = (unsigned int)count;
+	there.generic = !deploy_query(nic->name, &id, name, &generic) && generic;
+	chain_describe(&there, text, sizeof(text));
+	snprintf(fix, sizeof(fix), "synhold attach %s --chain joins it", nic->name);
+	if (chain_supported(&err))
+		check_add(check, CHECK_FAIL, "XDP program", err.hint, "%s is shared by libxdp (%s), and %s", nic->name,
+			  text, err.message);
+	else if (count >= CHAIN_MEMBERS)
+		check_add(check, CHECK_FAIL, "XDP program", "xdp-loader unload takes one out",
+			  "%s is shared by libxdp (%s), which has no place left", nic->name, text);
+	else
+		check_add(check, CHECK_WARN, "XDP program", fix, "%s is shared by libxdp: %s", nic->name, text);
+	return 1;
+}
+
 static void check_program(struct check *check, const struct nic *nic)
 {
-	char name[32], fix[160], owner[96];
+	char name[32], fix[160], owner[96], way[480];
 	uint32_t id = 0;
 	int generic = 0, ret = deploy_query(nic->name, &id, name, &generic);
 
@@ -40,11 +69,11 @@ static void check_program(struct check *check, const struct nic *nic)
 		check_add(check, CHECK_WARN, "XDP program", "", "what is attached cannot be read: %s", strerror(-ret));
 	else if (!id)
 		check_add(check, CHECK_OK, "XDP program", "", "none on %s", nic->name);
-	else if (is_ours(check, nic->index))
+	else if (is_ours(check, nic->index, way, sizeof(way)))
 		check_add(check, CHECK_OK, "XDP program", "",
 			  "%s is shielded already (%s, id %u, %s); attaching again updates it in place", nic->name,
-			  name, id, generic ? "generic" : "native");
-	else {
+			  name, id, way);
+	else if (!check_dispatcher(check, nic)) {
 		snprintf(fix, sizeof(fix), "bpftool net show dev %s; ip link set dev %s %s off removes it", nic->name,
 			 nic->name, generic ? "xdpgeneric" : "xdp");
 		check_add(check, CHECK_FAIL, "XDP program", fix, "%s carries another program: %s, id %u, %s mode; %s",
@@ -63,7 +92,12 @@ static void check_mode(struct check *check, const struct nic *nic)
 	else if (nic->xdp_features & NIC_XDP_BASIC)
 		check_add(check, CHECK_OK, "driver", "", "%s runs XDP natively%s", driver,
 			  nic->xdp_features & NIC_XDP_RX_SG ? ", with frames of several pages" : "");
-	else
+	else if (!strcmp(nic->kind, "veth") && nic->queues && nic->queues < nic->queues_max) {
+		snprintf(fix, sizeof(fix), "ethtool -L %s %s %u", nic->name, nic->queues_word, nic->queues_max);
+		check_add(check, CHECK_WARN, "driver", fix,
+			  "veth runs XDP natively only with as many receive queues as its peer sends by; %s has %u",
+			  nic->name, nic->queues);
+	} else
 		check_add(
 			check, CHECK_WARN, "driver",
 			"--mode generic says that you know; another card or driver if the load is high",
@@ -99,7 +133,7 @@ static void check_offloads(struct check *check, const struct nic *nic)
 	/* these keep one queue for XDP for each CPU or queue, so half of them must be free */
 	if ((!strcmp(nic->driver, "ena") || !strcmp(nic->driver, "virtio_net")) && nic->queues_max > 1 &&
 	    nic->queues > nic->queues_max / 2) {
-		snprintf(fix, sizeof(fix), "ethtool -L %s combined %u", nic->name, nic->queues_max / 2);
+		snprintf(fix, sizeof(fix), "ethtool -L %s %s %u", nic->name, nic->queues_word, nic->queues_max / 2);
 		check_add(check, CHECK_WARN, "queues", fix, "%u of %u in use: native XDP on %s wants half of them free",
 			  nic->queues, nic->queues_max, nic->driver);
 	}
@@ -161,20 +195,36 @@ static void check_filters(struct check *check, const struct nic *nic)
 
 static void check_place(struct check *check, const struct nic *nic)
 {
+	int member = nic->master[0] && !strcmp(nic->master_kind, "bond");
+	char fix[200];
+
+	snprintf(fix, sizeof(fix), "synhold attach %s%s", nic->below[0] ? nic->below : "CARD",
+		 nic->below[0] ? "" : ", the card below it");
 	if (!strcmp(nic->kind, "bond") || !strcmp(nic->kind, "team"))
-		check_add(check, CHECK_WARN, "place", "attach to the members instead, all of them in one command",
-			  "%s is a bond: native XDP depends on its mode and members", nic->name);
+		check_add(check, CHECK_WARN, "place", fix, "%s is a %s: native XDP depends on its mode and members",
+			  nic->name, nic->kind);
 	else if (!strcmp(nic->kind, "bridge") || !strcmp(nic->kind, "macvlan") || !strcmp(nic->kind, "ipvlan") ||
 		 !strcmp(nic->kind, "vlan"))
-		check_add(check, CHECK_WARN, "place", "attach to the card below instead",
-			  "%s is a %s: XDP runs there in generic mode only", nic->name, nic->kind);
-	else if (nic->master[0] && !strcmp(nic->master_kind, "bond"))
+		check_add(check, CHECK_WARN, "place", fix, "%s is a %s: XDP runs there in generic mode only", nic->name,
+			  nic->kind);
+	else if (member)
 		check_add(check, CHECK_OK, "place", "", "%s is a member of %s: attach to every member", nic->name,
 			  nic->master);
 	else if (nic->macvlan[0])
-		check_add(check, CHECK_WARN, "place", "check that held connections arrive, or use action=drop",
+		check_add(check, CHECK_WARN, "place", "synhold set '*' action=drop, unless held connections arrive",
 			  "%s is on top of %s: what is let in late goes through the card again", nic->macvlan,
 			  nic->name);
+	else
+		check_add(check, CHECK_OK, "place", "", "nothing above or below %s that matters", nic->name);
+}
+
+void check_nic(struct check *check, const struct nic *nic)
+{
+	check_mode(check, nic);
+	check_offloads(check, nic);
+	check_spread(check, nic);
+	check_vlan(check, nic);
+	check_place(check, nic);
 }
 
 void check_interface(struct check *check, const char *name)
@@ -189,9 +239,5 @@ void check_interface(struct check *check, const char *name)
 	}
 	check_program(check, &nic);
 	check_filters(check, &nic);
-	check_mode(check, &nic);
-	check_offloads(check, &nic);
-	check_spread(check, &nic);
-	check_vlan(check, &nic);
-	check_place(check, &nic);
+	check_nic(check, &nic);
 }

@@ -124,8 +124,8 @@ void check_spread(struct check *check, const struct nic *nic)
 
 	if (!nic->queues)
 		return;
-	if (nic->queues == 1 && nic->queues_max > 1 && cpus > 1) {
-		snprintf(fix, sizeof(fix), "ethtool -L %s combined %ld", nic->name,
+	if (nic->queues == 1 && nic->queues_max > 1 && cpus > 1 && strcmp(nic->kind, "veth")) {
+		snprintf(fix, sizeof(fix), "ethtool -L %s %s %ld", nic->name, nic->queues_word,
 			 cpus < (long)nic->queues_max ? cpus : (long)nic->queues_max);
 		check_add(check, CHECK_WARN, "RSS", fix, "1 of %u queues in use: one CPU judges every packet",
 			  nic->queues_max);

@@ -25,6 +25,7 @@
 
 struct link {
 	uint32_t index, lower, master, mtu, flags;
+	int elsewhere; /* `lower` is a number in another namespace */
 	char name[16], kind[32];
 };
 
@@ -56,6 +57,9 @@ static int link_attr(const struct nlattr *attr, void *ctx)
 		break;
 	case IFLA_LINK:
 		link->lower = mnl_attr_get_u32(attr);
+		break;
+	case IFLA_LINK_NETNSID: /* what is below has its number elsewhere */
+		link->elsewhere = 1;
 		break;
 	case IFLA_MASTER:
 		link->master = mnl_attr_get_u32(attr);
@@ -256,6 +260,7 @@ static void read_card(struct nic *nic)
 	if (!ethtool(fd, nic->name, &driver))
 		snprintf(nic->driver, sizeof(nic->driver), "%.31s", driver.driver);
 	if (!ethtool(fd, nic->name, &channels)) {
+		snprintf(nic->queues_word, sizeof(nic->queues_word), "%s", channels.max_combined ? "combined" : "rx");
 		nic->queues = channels.combined_count ? channels.combined_count : channels.rx_count;
 		nic->queues_max = channels.max_combined ? channels.max_combined : channels.max_rx;
 	}
@@ -263,8 +268,17 @@ static void read_card(struct nic *nic)
 	close(fd);
 }
 
-static void look_around(const struct links *links, struct nic *nic, uint32_t master)
+static void add_below(struct nic *nic, const char *name)
 {
+	size_t used = strlen(nic->below);
+
+	snprintf(nic->below + used, sizeof(nic->below) - used, "%s%s", used ? " " : "", name);
+}
+
+static void look_around(const struct links *links, struct nic *nic, const struct link *self)
+{
+	uint32_t master = self->master;
+
 	for (size_t i = 0; i < links->count; i++) {
 		const struct link *link = &links->link[i];
 
@@ -272,7 +286,9 @@ static void look_around(const struct links *links, struct nic *nic, uint32_t mas
 			memcpy(nic->master, link->name, sizeof(nic->master));
 			memcpy(nic->master_kind, link->kind, sizeof(nic->master_kind));
 		}
-		if (link->lower != nic->index || link->index == nic->index)
+		if (link->master == nic->index || (link->index == self->lower && !self->elsewhere && link != self))
+			add_below(nic, link->name);
+		if (link->lower != nic->index || link->elsewhere || link->index == nic->index)
 			continue;
 		if (!strcmp(link->kind, "vlan"))
 			memcpy(nic->vlan, link->name, sizeof(nic->vlan));
@@ -299,7 +315,7 @@ int nic_read(const char *name, struct nic *nic)
 				nic->mtu = links.link[i].mtu;
 				nic->up = !!(links.link[i].flags & IFF_UP);
 				memcpy(nic->kind, links.link[i].kind, sizeof(nic->kind));
-				look_around(&links, nic, links.link[i].master);
+				look_around(&links, nic, &links.link[i]);
 				ret = 0;
 			}
 	free(links.link);

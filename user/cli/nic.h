@@ -17,10 +17,13 @@ struct nic {
 	char master_kind[32];
 	char vlan[16];    /* a VLAN device on top of it */
 	char macvlan[16]; /* a macvlan or ipvlan device on top of it */
+	char below[128];  /* what this is made of: members of a bond or bridge, the card of a macvlan or VLAN; by spaces
+			   */
 	int up;
 	/* features: 1 on, 0 off, -1 unknown */
 	int lro, gro_hw, rxvlan;
-	uint32_t queues, queues_max; /* combined or rx; 0 = unknown */
+	uint32_t queues, queues_max; /* 0 = unknown */
+	char queues_word[12];        /* how ethtool -L calls them: combined or rx */
 	uint64_t xdp_features;       /* of the driver, linux/netdev.h; NIC_XDP_UNKNOWN before 6.3 */
 };
 #define NIC_XDP_UNKNOWN (~0ULL)

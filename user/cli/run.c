@@ -12,6 +12,7 @@
 #include "cli/session.h"
 #include "daemon/daemon.h"
 #include "export/export.h"
+#include "lib/chain.h"
 #include "lib/log.h"
 
 struct running {
@@ -103,8 +104,8 @@ static void tell(const struct running *run)
 	char text[1100];
 
 	for (unsigned int i = 0; i < count; i++)
-		log_line(LOG_LEVEL_INFO, "interface %s (%s%s)", list[i].name, list[i].generic ? "generic" : "native",
-			 list[i].present ? "" : ", gone");
+		log_line(LOG_LEVEL_INFO, "interface %s (%s)", list[i].name,
+			 chain_describe(&list[i], text, sizeof(text)));
 	for (int id = 0; id < SYNHOLD_SERVICES; id++)
 		if (model->service[id].name[0])
 			log_line(LOG_LEVEL_INFO, "%s",

@@ -7,6 +7,7 @@
 #include "cli/status.h"
 #include "cli/table.h"
 #include "export/export.h"
+#include "lib/chain.h"
 #include "lib/keys.h"
 #include "lib/ramp.h"
 #include "lib/spec.h"
@@ -14,7 +15,7 @@
 
 static void print_head(const struct snapshot *snap)
 {
-	char text[32];
+	char text[32], way[480];
 
 	printf("instance %s: ", snap->instance);
 	if (!snap->attached) {
@@ -35,8 +36,8 @@ static void print_head(const struct snapshot *snap)
 		       units_format_time(text, sizeof(text), (double)(snap->confirm_deadline_ns - snap->now_ns) / 1e9));
 	printf("\n");
 	for (unsigned int i = 0; i < snap->interface_count; i++)
-		printf("interface %s (%s%s)\n", snap->interface[i].name,
-		       snap->interface[i].generic ? "generic" : "native", snap->interface[i].present ? "" : ", gone");
+		printf("interface %s (%s)\n", snap->interface[i].name,
+		       chain_describe(&snap->interface[i], way, sizeof(way)));
 	if (snap->global.global_rate_pps)
 		printf("global rate %s SYN/s\n", units_format_count(text, sizeof(text), snap->global.global_rate_pps));
 }

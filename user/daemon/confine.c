@@ -25,8 +25,21 @@ static void lock_memory(void)
 		 ret > 0 ? "later memory would fail" : strerror(-ret), (unsigned long long)limit.rlim_cur >> 10);
 }
 
+/* Whoever is in a dispatcher leaves it by making another, and so does who joins it again. */
+static enum sandbox_profile profile_of(const struct daemon *d)
+{
+	struct deploy_interface list[64];
+	unsigned int count = deploy_interfaces(d->inst, list, 64);
+
+	for (unsigned int i = 0; i < count && i < 64; i++)
+		if (list[i].chained)
+			return SANDBOX_LOADER;
+	return SANDBOX_DAEMON;
+}
+
 void confine(const struct daemon *d)
 {
+	enum sandbox_profile profile = profile_of(d);
 	int ret;
 
 	lock_memory();
@@ -34,10 +47,10 @@ void confine(const struct daemon *d)
 		log_line(LOG_LEVEL_WARNING, "--no-sandbox: every capability and system call is kept");
 		return;
 	}
-	ret = sandbox_drop(SANDBOX_DAEMON);
+	ret = sandbox_drop(profile);
 	if (ret)
 		log_line(LOG_LEVEL_WARNING, "capabilities cannot be dropped: %s", strerror(-ret));
-	ret = sandbox_filter(SANDBOX_DAEMON);
+	ret = sandbox_filter(profile);
 	if (ret)
 		log_line(LOG_LEVEL_WARNING, "system calls cannot be filtered: %s", strerror(-ret));
 }

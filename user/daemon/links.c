@@ -87,6 +87,7 @@ static void come_back(struct daemon *d, const struct deploy_interface *iface, st
 	const char *name = iface->name;
 	struct error err = {0};
 
+	d->options->deploy->chain = iface->chained;
 	if (deploy_attach(d->options->deploy, d->inst, &name, 1, mode, &err)) {
 		if (!seen->refused)
 			log_line(LOG_LEVEL_ERROR, "interface %s is there again, and cannot be attached to: %s%s%s",

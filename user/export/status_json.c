@@ -206,6 +206,17 @@ static json_t *service_json(const struct snapshot *snap, const struct snapshot_s
 	return object;
 }
 
+/* What the dispatcher runs, in its order; null where the shield has the interface to itself. */
+static json_t *dispatcher_json(const struct deploy_interface *iface)
+{
+	json_t *array = iface->chained ? json_array() : json_null();
+
+	for (unsigned int i = 0; i < iface->chain_count; i++)
+		json_array_append_new(array, json_pack("{s:s,s:i,s:b}", "name", iface->chain[i].name, "id",
+						       (int)iface->chain[i].id, "ours", iface->chain[i].ours));
+	return array;
+}
+
 static json_t *interfaces_json(const struct snapshot *snap)
 {
 	json_t *array = json_array();
@@ -213,9 +224,10 @@ static json_t *interfaces_json(const struct snapshot *snap)
 	for (unsigned int i = 0; i < snap->interface_count; i++) {
 		const struct deploy_interface *iface = &snap->interface[i];
 
-		json_array_append_new(array, json_pack("{s:s,s:i,s:s,s:b}", "name", iface->name, "index",
-						       (int)iface->index, "mode", iface->generic ? "generic" : "native",
-						       "present", iface->present));
+		json_array_append_new(array,
+				      json_pack("{s:s,s:i,s:s,s:b,s:o}", "name", iface->name, "index",
+						(int)iface->index, "mode", iface->generic ? "generic" : "native",
+						"present", iface->present, "dispatcher", dispatcher_json(iface)));
 	}
 	return array;
 }

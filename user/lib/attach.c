@@ -11,58 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/chain.h"
 #include "lib/deploy_parts.h"
 #include "lib/filters.h"
 #include "synhold.skel.h"
-
-int deploy_query(const char *ifname, uint32_t *id, char name[32], int *generic)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, opts);
-	struct bpf_prog_info info = {0};
-	uint32_t length = sizeof(info);
-	int ifindex = (int)if_nametoindex(ifname), fd;
-
-	if (!ifindex)
-		return -ENODEV;
-	if (bpf_xdp_query(ifindex, 0, &opts))
-		return -errno;
-	*id = opts.drv_prog_id ? opts.drv_prog_id : opts.hw_prog_id ? opts.hw_prog_id : opts.skb_prog_id;
-	*generic = opts.skb_prog_id && !opts.drv_prog_id;
-	snprintf(name, 32, "unknown");
-	fd = *id ? bpf_prog_get_fd_by_id(*id) : -1;
-	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length))
-		snprintf(name, 32, "%s", info.name);
-	if (fd >= 0)
-		close(fd);
-	return 0;
-}
-
-unsigned int deploy_interfaces(const struct instance *inst, struct deploy_interface *list, unsigned int most)
-{
-	struct synhold_interface value;
-	unsigned int count = 0;
-	uint32_t key, *last = NULL;
-
-	while (!bpf_map_get_next_key(inst->map[INSTANCE_MAP_INTERFACES], last, &key)) {
-		last = &key;
-		if (bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &key, &value))
-			continue;
-		if (count < most) {
-			struct deploy_interface *iface = &list[count];
-			char now[IF_NAMESIZE];
-
-			memset(iface, 0, sizeof(*iface));
-			iface->index = key;
-			snprintf(iface->name, sizeof(iface->name), "%s", value.name);
-			iface->generic = !!(value.flags & SYNHOLD_IFACE_GENERIC);
-			iface->present = pins_link_interface(inst, key, NULL) > 0;
-			if (iface->present && if_indextoname(key, now)) /* it may have been renamed */
-				snprintf(iface->name, sizeof(iface->name), "%s", now);
-		}
-		count++;
-	}
-	return count;
-}
 
 /* Drivers where a frame sent by XDP_TX is known to leave; elsewhere, as on veth, the kernel may say so and drop it. */
 static int tx_reaches_wire(const char *ifname)
@@ -119,6 +71,7 @@ static int other_instance(const char *except, uint32_t ifindex, uint32_t prog_id
 static int busy(const char *ifname, struct error *err)
 {
 	char name[32], instance[SYNHOLD_NAME_LEN];
+	struct chain_member members[CHAIN_MEMBERS];
 	uint32_t id = 0;
 	int generic;
 
@@ -132,6 +85,8 @@ static int busy(const char *ifname, struct error *err)
 		return error_hint(err, -EBUSY,
 				  "it is synhold's instance '%s': use that one, or synhold --instance %s detach %s",
 				  instance, instance, ifname);
+	if (chain_members(NULL, if_nametoindex(ifname), members) >= 0)
+		return error_hint(err, -EBUSY, "it is libxdp's dispatcher, which runs several: --chain joins it");
 	return error_hint(err, -EBUSY,
 			  "synhold never replaces it; bpftool net show dev %s; ip link set dev %s %s off removes it",
 			  ifname, ifname, generic ? "xdpgeneric" : "xdp");
@@ -170,6 +125,16 @@ static int create_link(struct deploy *deploy, struct instance *inst, const char 
 	return ret ? error_set(err, ret, "%s: %s", path, strerror(-ret)) : 0;
 }
 
+/* By what is known of the interface, or else by its pin. */
+static int is_chained(const struct instance *inst, uint32_t ifindex, const struct synhold_interface *value)
+{
+	char path[192];
+	struct stat st;
+
+	pins_chain_path(inst, ifindex, path, sizeof(path));
+	return value->flags & SYNHOLD_IFACE_CHAIN || !stat(path, &st);
+}
+
 void deploy_drop(struct instance *inst, uint32_t ifindex)
 {
 	struct synhold_interface value = {0};
@@ -178,7 +143,11 @@ void deploy_drop(struct instance *inst, uint32_t ifindex)
 	int known = inst->map[INSTANCE_MAP_INTERFACES] >= 0 &&
 		    !bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
 
-	if (at > 0) /* a qdisc of which nothing is known any more goes when nobody uses it */
+	if (is_chained(inst, ifindex, &value)) {
+		if (chain_present(inst, ifindex))
+			filters_detach((int)ifindex, !known || value.flags & SYNHOLD_IFACE_QDISC);
+		chain_leave(inst, ifindex, 0);
+	} else if (at > 0) /* a qdisc of which nothing is known any more goes when nobody uses it */
 		filters_detach(at, !known || value.flags & SYNHOLD_IFACE_QDISC);
 	else if (at < 0 && known && other_instance(inst->name, ifindex, 0, other)) /* its link's pin has been removed */
 		filters_detach((int)ifindex, !!(value.flags & SYNHOLD_IFACE_QDISC));
@@ -194,8 +163,12 @@ void deploy_drop(struct instance *inst, uint32_t ifindex)
 
 void deploy_leave(const struct instance *inst, uint32_t ifindex)
 {
+	struct synhold_interface value = {0};
 	int fd;
 
+	bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
+	if (is_chained(inst, ifindex, &value))
+		chain_leave(inst, ifindex, 0);
 	if (pins_link_interface(inst, ifindex, &fd) < 0)
 		return;
 	bpf_link_detach(fd); /* its filters went with its qdiscs when it left */
@@ -218,36 +191,44 @@ static int attach_one(struct deploy *deploy, struct instance *inst, const char *
 {
 	uint32_t ifindex = if_nametoindex(ifname);
 	struct synhold_interface value = {0};
-	int fd = -1, ret, created = 0;
+	int fd = -1, ret, created = 0, known, linked;
 
 	*fresh = 0;
 	if (!ifindex) {
 		error_set(err, -ENODEV, "no interface '%s' in this network namespace", ifname);
 		return error_hint(err, -ENODEV, "ip -br link lists them");
 	}
-	if (pins_link_interface(inst, ifindex, &fd) == (int)ifindex) {
-		bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
+	known = !bpf_map_lookup_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value);
+	linked = pins_link_interface(inst, ifindex, &fd) == (int)ifindex;
+	if (linked && deploy->chain) {
+		ret = error_set(err, -EBUSY, "interface %s has the shield without a dispatcher", ifname);
+		error_hint(err, ret, "synhold detach %s, then attach it with --chain", ifname);
+	} else if (linked) {
 		ret = bpf_link_update(fd, bpf_program__fd(deploy->skel->progs.synhold_shield), NULL) ? -errno : 0;
-		close(fd);
 		if (ret)
-			return error_set(err, ret, "interface %s: the program cannot be updated: %s", ifname,
-					 strerror(-ret));
+			error_set(err, ret, "interface %s: the program cannot be updated: %s", ifname, strerror(-ret));
+	} else if (deploy->chain || (known && value.flags & SYNHOLD_IFACE_CHAIN)) {
+		*fresh = !chain_present(inst, ifindex);
+		ret = chain_join(inst, ifname, mode, &value.flags, err);
 	} else {
-		if (fd >= 0)
-			close(fd);
+		value.flags = 0; /* of an interface that had this index before */
 		ret = create_link(deploy, inst, ifname, ifindex, mode, &value.flags, err);
-		if (ret)
-			return ret;
 		*fresh = 1;
 	}
+	if (fd >= 0)
+		close(fd);
+	if (ret)
+		return ret;
 	ret = filters_attach((int)ifindex, bpf_program__fd(deploy->skel->progs.synhold_egress),
 			     bpf_program__fd(deploy->skel->progs.synhold_reject), &created, err);
 	if (!ret) {
 		if (created)
 			value.flags |= SYNHOLD_IFACE_QDISC;
 		/* in generic mode the stack itself sends what XDP_TX gives back, veth or not */
-		if (value.flags & SYNHOLD_IFACE_GENERIC || tx_reaches_wire(ifname))
+		if (value.flags & SYNHOLD_IFACE_GENERIC || tx_reaches_wire(ifname)) {
 			value.flags |= SYNHOLD_IFACE_TX;
+			value.flags &= ~(uint32_t)SYNHOLD_IFACE_MUTE; /* RSTs need no way by tc */
+		}
 		snprintf(value.name, sizeof(value.name), "%s", ifname);
 		if (bpf_map_update_elem(inst->map[INSTANCE_MAP_INTERFACES], &ifindex, &value, BPF_ANY))
 			ret = error_set(err, -errno, "interface %s: %s", ifname,
@@ -285,14 +266,16 @@ int deploy_refresh(struct deploy *deploy, struct instance *inst, struct error *e
 	struct deploy_interface list[SYNHOLD_SERVICES];
 	unsigned int count = deploy_interfaces(inst, list, SYNHOLD_SERVICES);
 	const char *name;
-	int ret = 0;
+	int ret = 0, chain = deploy->chain;
 
+	deploy->chain = 0; /* each stays as it is */
 	for (unsigned int i = 0; i < count && i < SYNHOLD_SERVICES && !ret; i++) {
 		name = list[i].name;
 		if (list[i].present)
 			ret = deploy_attach(deploy, inst, &name, 1, list[i].generic ? DEPLOY_GENERIC : DEPLOY_NATIVE,
 					    err);
 	}
+	deploy->chain = chain;
 	return ret;
 }
 
@@ -344,11 +327,14 @@ int deploy_detach(struct instance *inst, const char *name, struct error *err)
 	}
 	before = libbpf_set_print(deploy_quiet);
 	left = 0;
+	for (unsigned int i = 0; i < count; i++)
+		left += name && links[i] != wanted;
 	for (unsigned int i = 0; i < count; i++) {
 		if (name && links[i] != wanted)
-			left++;
-		else
-			deploy_drop(inst, links[i]);
+			continue;
+		if (!left)
+			chain_sleep(inst, links[i]);
+		deploy_drop(inst, links[i]);
 	}
 	libbpf_set_print(before);
 	if (!left) { /* the daemon sees that its pins are gone, discards what it holds, and ends */

@@ -26,7 +26,7 @@ static uint64_t netns_inode(void)
 	return stat("/proc/self/ns/net", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static int pin_maps(struct synhold_bpf *skel, const struct instance *inst)
+int programs_pin_maps(struct synhold_bpf *skel, const struct instance *inst)
 {
 	struct bpf_map *map;
 	char path[192];
@@ -115,40 +115,47 @@ static int jumbo_here(void)
 	return found;
 }
 
-int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
+void programs_prepare(struct synhold_bpf *skel)
 {
-	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = verifier_log,
-		    .kernel_log_size = sizeof(verifier_log));
-	libbpf_print_fn_t before = libbpf_set_print(deploy_quiet);
-	struct stat st;
-	int ret, hold = deploy_hold_supported();
+	int hold = deploy_hold_supported();
 
-	memset(deploy, 0, sizeof(*deploy));
-	deploy->created = stat(inst->pin_dir, &st) != 0;
-	verifier_log[0] = '\0';
-	deploy->skel = programs_open(deploy_programs(), &opts);
-	if (!deploy->skel) {
-		ret = error_set(err, -errno, "the BPF programs cannot be opened: %s", strerror(errno));
-		goto out;
-	}
-	deploy->skel->rodata_hold->hold_supported = (uint32_t)hold;
-	deploy->skel->rodata_accept->accept_supported =
+	skel->rodata_hold->hold_supported = (uint32_t)hold;
+	skel->rodata_accept->accept_supported =
 		libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_skc_to_tcp_sock, NULL) == 1;
 	if (!hold) {
-		bpf_map__set_max_entries(deploy->skel->maps.held, INSTANCE_RING_NONE_BYTES);
-		bpf_program__set_autoload(deploy->skel->progs.synhold_release, false);
+		bpf_map__set_max_entries(skel->maps.held, INSTANCE_RING_NONE_BYTES);
+		bpf_program__set_autoload(skel->progs.synhold_release, false);
 	} else if (jumbo_here()) {
 		/*
 		 * frames in several buffers exist since then too. Only where they are needed: with the declaration the
 		 * kernel's generic mode copies frames, and the mark that tells the tc program to send a RST back is
 		 * lost on the way (seen on 6.18).
 		 */
-		bpf_program__set_flags(deploy->skel->progs.synhold_shield,
-				       bpf_program__flags(deploy->skel->progs.synhold_shield) | BPF_F_XDP_HAS_FRAGS);
+		bpf_program__set_flags(skel->progs.synhold_shield,
+				       bpf_program__flags(skel->progs.synhold_shield) | BPF_F_XDP_HAS_FRAGS);
 	}
+}
+
+int deploy_load(struct deploy *deploy, struct instance *inst, struct error *err)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_buf = verifier_log,
+		    .kernel_log_size = sizeof(verifier_log));
+	libbpf_print_fn_t before = libbpf_set_print(deploy_quiet);
+	struct stat st;
+	int ret;
+
+	memset(deploy, 0, sizeof(*deploy));
+	deploy->created = stat(inst->pin_dir, &st) != 0;
+	verifier_log[0] = '\0';
+	deploy->skel = programs_open(deploy_programs(), 1, &opts);
+	if (!deploy->skel) {
+		ret = error_set(err, -errno, "the BPF programs cannot be opened: %s", strerror(errno));
+		goto out;
+	}
+	programs_prepare(deploy->skel);
 	mkdir(INSTANCE_PIN_ROOT, 0700);
 	mkdir(inst->pin_dir, 0700);
-	ret = pin_maps(deploy->skel, inst);
+	ret = programs_pin_maps(deploy->skel, inst);
 	if (!ret)
 		ret = synhold_bpf__load(deploy->skel);
 	if (ret) {

@@ -12,6 +12,7 @@ enum deploy_mode { DEPLOY_AUTO, DEPLOY_NATIVE, DEPLOY_GENERIC };
 struct deploy {
 	struct synhold_bpf *skel; /* programs of this process; their maps are the instance's pins */
 	int created;              /* the instance did not exist before */
+	int chain;                /* new interfaces: join the dispatcher of libxdp */
 };
 
 /* Whether this kernel can release what it holds (live frames, 5.18), by asking for the helper, not by the version. */
@@ -71,12 +72,23 @@ void deploy_drop(struct instance *inst, uint32_t ifindex);
 void deploy_leave(const struct instance *inst, uint32_t ifindex);
 void deploy_rename(struct instance *inst, uint32_t ifindex, const char *name);
 
+#define CHAIN_MEMBERS 10 /* as many as a dispatcher of libxdp takes */
+struct chain_member {
+	uint32_t id;
+	char name[20];
+	int ours; /* of the instance */
+};
+
 /* One attached interface, as found. */
 struct deploy_interface {
 	uint32_t index;
 	char name[16];
 	int generic;
 	int present; /* the link still has its interface */
+	int mute;    /* no RST can be sent from there: action=reject drops */
+	int chained; /* in a dispatcher, see chain.h: what that runs, in its order */
+	struct chain_member chain[CHAIN_MEMBERS];
+	unsigned int chain_count;
 };
 /* Fills up to `most`; returns how many there are. */
 unsigned int deploy_interfaces(const struct instance *inst, struct deploy_interface *list, unsigned int most);

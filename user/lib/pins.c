@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/chain.h"
 #include "lib/deploy_parts.h"
 
 int pins_path(const struct instance *inst, const char *name, char *path, size_t size)
@@ -18,6 +19,11 @@ int pins_path(const struct instance *inst, const char *name, char *path, size_t 
 void pins_link_path(const struct instance *inst, uint32_t ifindex, char *path, size_t size)
 {
 	snprintf(path, size, "%s/link_%u", inst->pin_dir, ifindex);
+}
+
+void pins_chain_path(const struct instance *inst, uint32_t ifindex, char *path, size_t size)
+{
+	snprintf(path, size, "%s/chain_%u", inst->pin_dir, ifindex);
 }
 
 /* The interface of a pinned link: 0 when it is gone, -errno when there is no link. */
@@ -40,7 +46,7 @@ int pins_link_interface(const struct instance *inst, uint32_t ifindex, int *link
 	return ret;
 }
 
-/* Interfaces of an instance whose maps may be half gone: by the names of its link pins. */
+/* Interfaces of an instance whose maps may be half gone: by the names of its pins of links and chains. */
 unsigned int pins_links(const struct instance *inst, uint32_t *list, unsigned int most)
 {
 	DIR *dir = opendir(inst->pin_dir);
@@ -48,7 +54,8 @@ unsigned int pins_links(const struct instance *inst, uint32_t *list, unsigned in
 	unsigned int count = 0, index;
 
 	while (dir && (entry = readdir(dir)))
-		if (sscanf(entry->d_name, "link_%u", &index) == 1 && count < most)
+		if ((sscanf(entry->d_name, "link_%u", &index) == 1 || sscanf(entry->d_name, "chain_%u", &index) == 1) &&
+		    count < most)
 			list[count++] = index;
 	if (dir)
 		closedir(dir);
@@ -126,8 +133,10 @@ void pins_recover(const struct instance *inst)
 	if (!stat(other.pin_dir, &st) && (!stat(inst->pin_dir, &st) || rename(other.pin_dir, inst->pin_dir)))
 		pins_remove(&other);
 	pins_staging(inst, &other);
-	if (!stat(other.pin_dir, &st))
+	if (!stat(other.pin_dir, &st)) {
+		chain_leave_all(&other);
 		pins_remove(&other);
+	}
 }
 
 void pins_remove(const struct instance *inst)

@@ -2,6 +2,8 @@
 /* Which of the programs this kernel takes. Asked by trying, not by the version: distributions carry features back. */
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <gelf.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,18 +46,53 @@ enum deploy_programs deploy_programs(void)
 	return which;
 }
 
-struct synhold_bpf *programs_open(enum deploy_programs which, const struct bpf_object_open_opts *opts)
+/* r0 = -EOPNOTSUPP, in the place of calls of helpers that change a packet's size. elf: writable. 0 or -errno. */
+static int without_resizing(void *elf, size_t size)
+{
+	static const struct bpf_insn instead = {.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = -EOPNOTSUPP};
+	Elf *image = elf_version(EV_CURRENT) == EV_NONE ? NULL : elf_memory(elf, size);
+	Elf_Scn *section = NULL;
+
+	if (!image)
+		return -EINVAL;
+	while ((section = elf_nextscn(image, section))) {
+		Elf64_Shdr *header = elf64_getshdr(section);
+		struct bpf_insn *insn;
+
+		if (!header || !(header->sh_flags & SHF_EXECINSTR))
+			continue;
+		insn = (struct bpf_insn *)((char *)elf + header->sh_offset);
+		for (size_t i = 0; i < header->sh_size / sizeof(*insn); i++)
+			if (insn[i].code == (BPF_JMP | BPF_CALL) && !insn[i].src_reg &&
+			    (insn[i].imm == BPF_FUNC_xdp_adjust_tail || insn[i].imm == BPF_FUNC_xdp_adjust_meta))
+				insn[i] = instead;
+	}
+	elf_end(image);
+	return 0;
+}
+
+struct synhold_bpf *programs_open(enum deploy_programs which, int resizing, const struct bpf_object_open_opts *opts)
 {
 	struct synhold_bpf *skel = calloc(1, sizeof(*skel));
 	int ret = skel ? synhold_bpf__create_skeleton(skel) : -ENOMEM;
+	const void *elf;
+	void *copy = NULL;
 
 	/* same programs, same maps and a few more: the same skeleton holds them */
 	if (!ret && which == DEPLOY_PROGRAMS_STATIC)
 		skel->skeleton->data = synhold_static_bpf__elf_bytes(&skel->skeleton->data_sz);
 	else if (!ret && which == DEPLOY_PROGRAMS_LOCK)
 		skel->skeleton->data = synhold_lock_bpf__elf_bytes(&skel->skeleton->data_sz);
+	if (!ret && !resizing) {
+		elf = skel->skeleton->data;
+		copy = malloc(skel->skeleton->data_sz);
+		ret = copy ? without_resizing(memcpy(copy, elf, skel->skeleton->data_sz), skel->skeleton->data_sz) :
+			     -ENOMEM;
+		skel->skeleton->data = copy;
+	}
 	if (!ret)
 		ret = bpf_object__open_skeleton(skel->skeleton, opts);
+	free(copy); /* libbpf has taken from it what it needs */
 	if (!ret)
 		return skel;
 	synhold_bpf__destroy(skel);

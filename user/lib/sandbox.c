@@ -18,6 +18,7 @@
  */
 static const int kept[][CAPABILITIES_MAX] = {
 	[SANDBOX_DAEMON] = {CAP_NET_ADMIN, CAP_BPF, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1},
+	[SANDBOX_LOADER] = {CAP_NET_ADMIN, CAP_BPF, CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1},
 	[SANDBOX_READER] = {CAP_NET_ADMIN, CAP_BPF, CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP, -1},
 	[SANDBOX_HTTP] = {-1},
 };
@@ -41,7 +42,8 @@ int sandbox_drop(enum sandbox_profile profile)
 		if (capng_have_capability(CAPNG_PERMITTED, (unsigned int)*cap))
 			keep[count++] = *cap;
 	/* without a limit that binds, locked memory needs no capability to grow */
-	if (profile == SANDBOX_DAEMON && memory_limited() && capng_have_capability(CAPNG_PERMITTED, CAP_IPC_LOCK))
+	if ((profile == SANDBOX_DAEMON || profile == SANDBOX_LOADER) && memory_limited() &&
+	    capng_have_capability(CAPNG_PERMITTED, CAP_IPC_LOCK))
 		keep[count++] = CAP_IPC_LOCK;
 	bounds = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP);
 	capng_clear(CAPNG_SELECT_ALL);

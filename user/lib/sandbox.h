@@ -8,6 +8,7 @@
 
 enum sandbox_profile {
 	SANDBOX_DAEMON, /* a call beside the list fails with EPERM, and sandbox_refused() names it */
+	SANDBOX_LOADER, /* the same for a daemon that may have to join or leave a dispatcher: it may load programs */
 	SANDBOX_READER, /* of metrics. Capabilities only: it starts the one below */
 	SANDBOX_HTTP,   /* no capability, no file; a call beside the list ends the process */
 };

@@ -117,8 +117,9 @@ static int allow_memory(scmp_filter_ctx filter)
 	return ret ? ret : seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, no_code);
 }
 
-/* Maps, links, runs of programs that are loaded already: no new program, and no socket that sees what others send. */
-static int allow_daemon(scmp_filter_ctx filter)
+/* Maps, links, runs of programs that are loaded already: no new program unless it `loads`, and no socket that sees what
+ * others send. */
+static int allow_daemon(scmp_filter_ctx filter, int loads)
 {
 	static const unsigned int families[] = {AF_UNIX, AF_INET, AF_INET6, AF_NETLINK};
 	int ret = allow(filter, calls_daemon);
@@ -127,8 +128,9 @@ static int allow_daemon(scmp_filter_ctx filter)
 		ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
 				       SCMP_A0_32(SCMP_CMP_EQ, families[i]));
 	if (!ret)
-		ret = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(bpf), 1,
-				       SCMP_A0_32(SCMP_CMP_NE, BPF_PROG_LOAD));
+		ret = loads ? seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(bpf), 0) :
+			      seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(bpf), 1,
+					       SCMP_A0_32(SCMP_CMP_NE, BPF_PROG_LOAD));
 	return ret;
 }
 
@@ -149,8 +151,8 @@ int sandbox_filter(enum sandbox_profile profile)
 				       SCMP_A0_32(SCMP_CMP_EQ, PR_SET_NAME));
 	if (!ret)
 		ret = allow_memory(filter);
-	if (!ret && profile == SANDBOX_DAEMON)
-		ret = allow_daemon(filter);
+	if (!ret && (profile == SANDBOX_DAEMON || profile == SANDBOX_LOADER))
+		ret = allow_daemon(filter, profile == SANDBOX_LOADER);
 	if (!ret)
 		ret = seccomp_load(filter);
 	seccomp_release(filter);

@@ -7,6 +7,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/chain.h"
 #include "lib/deploy_parts.h"
 #include "lib/filters.h"
 #include "lib/lists.h"
@@ -27,6 +29,7 @@
 struct link_before {
 	uint32_t ifindex;
 	int switched, link, shield, egress, ingress;
+	int chained; /* shield: in a dispatcher, by the place that it had there */
 };
 
 struct upgrade {
@@ -150,13 +153,57 @@ static int program_of_link(int link)
 	return bpf_obj_get_info_by_fd(link, &info, &length) ? -1 : bpf_prog_get_fd_by_id(info.prog_id);
 }
 
+static int program_in_chain(const struct instance *inst, uint32_t ifindex)
+{
+	struct chain_member list[CHAIN_MEMBERS];
+	int count = chain_members(inst, ifindex, list);
+
+	for (int i = 0; i < count; i++)
+		if (list[i].ours)
+			return bpf_prog_get_fd_by_id(list[i].id);
+	return -1;
+}
+
+/* Both are in the dispatcher for a moment, so that nothing passes unjudged. */
+static int switch_chain(struct upgrade *up, struct link_before *before, const struct synhold_interface *iface,
+			struct error *err)
+{
+	enum deploy_mode mode = iface->flags & SYNHOLD_IFACE_GENERIC ? DEPLOY_GENERIC : DEPLOY_NATIVE;
+	uint32_t flags = iface->flags;
+	char name[IF_NAMESIZE];
+	int ret;
+
+	before->chained = 1;
+	before->shield = program_in_chain(up->inst, before->ifindex);
+	if (before->shield < 0 || !if_indextoname(before->ifindex, name)) /* its interface is gone */
+		return 0;
+	ret = chain_join(&up->next, name, mode, &flags, err);
+	if (ret)
+		return ret;
+	chain_leave(up->inst, before->ifindex, 0);
+	before->switched = (int)before->ifindex;
+	return 0;
+}
+
 /* The link first: the filters may see ends of handshakes that the other program's maps do not know, and let them be. */
 static int switch_link(struct upgrade *up, struct link_before *before, struct error *err)
 {
 	const struct synhold_bpf *skel = up->deploy.skel;
-	int at = pins_link_interface(up->inst, before->ifindex, &before->link), created, ret = 0;
+	struct synhold_interface iface = {0};
+	int at, created, ret = 0;
 	char path[192];
 
+	bpf_map_lookup_elem(up->next.map[INSTANCE_MAP_INTERFACES], &before->ifindex, &iface);
+	if (iface.flags & SYNHOLD_IFACE_CHAIN) {
+		ret = switch_chain(up, before, &iface, err);
+		if (ret || !before->switched)
+			return ret;
+		at = before->switched;
+		filters_programs(at, &before->egress, &before->ingress);
+		return filters_attach(at, bpf_program__fd(skel->progs.synhold_egress),
+				      bpf_program__fd(skel->progs.synhold_reject), &created, err);
+	}
+	at = pins_link_interface(up->inst, before->ifindex, &before->link);
 	if (at < 0) /* a pin that is no link of ours */
 		return 0;
 	pins_link_path(&up->next, before->ifindex, path, sizeof(path));
@@ -184,7 +231,10 @@ static void switch_back(struct upgrade *up)
 
 		if (!before->switched)
 			continue;
-		if (before->shield >= 0)
+		if (before->chained) {
+			chain_put_back(before->ifindex, before->shield);
+			chain_leave(&up->next, before->ifindex, 0);
+		} else if (before->shield >= 0)
 			bpf_link_update(before->link, before->shield, NULL);
 		if (before->egress >= 0 && before->ingress >= 0)
 			filters_attach(before->switched, before->egress, before->ingress, &created, NULL);
@@ -249,7 +299,7 @@ static int upgrade(struct upgrade *up, struct error *err)
 	ret = carry_policy(&up->old, &up->next, err);
 	up->links = pins_links(up->inst, index, LINKS_MAX);
 	for (unsigned int i = 0; i < up->links; i++)
-		up->link[i] = (struct link_before){index[i], 0, -1, -1, -1, -1};
+		up->link[i] = (struct link_before){index[i], 0, -1, -1, -1, -1, 0};
 	for (unsigned int i = 0; i < up->links && !ret; i++)
 		ret = switch_link(up, &up->link[i], err);
 	if (!ret)
