@@ -15,7 +15,6 @@ size_limit=400
 size_exceptions="
 	include/synhold/abi.h            580   all that crosses the kernel line, on one page
 	tests/unit/test_control.c        900   one story a storm, on one simulated plant
-	tests/unit/plant.c               640   the simulated plant
 	tests/unit/test_holdq.c          900   one test a rule of the queue
 	tests/unit/test_holdq_model.c    700   the queue against a naive model
 	tests/unit/test_frame.c          450   golden and hostile frames beside each other

@@ -9,16 +9,12 @@
 
 uint64_t fleet_random(struct fleet *f)
 {
-	uint64_t x = f->random += 0x9e3779b97f4a7c15ULL; /* splitmix64 (Steele, Lea and Flood, 2014) */
-
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
+	return sim_random(&f->random);
 }
 
 double fleet_uniform(struct fleet *f)
 {
-	return (double)(fleet_random(f) >> 11) / 9007199254740992.0;
+	return sim_uniform(&f->random);
 }
 
 bool fleet_room(struct fleet *f, void *array_pointer, size_t *room, size_t used, size_t size)

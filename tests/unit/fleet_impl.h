@@ -6,6 +6,7 @@
 #include "bpf/gate.h"
 #include "daemon/control.h"
 #include "fleet.h"
+#include "sim.h"
 
 #define FLEET_S 1e9
 #define FLEET_AGES 128 /* of an eighth of a second */

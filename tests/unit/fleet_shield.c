@@ -148,21 +148,6 @@ static void fleet_fin(struct fleet *f, uint32_t id)
 	gate_start(&f->owed, a->epoch, 0, &expired);
 }
 
-static void fleet_bucket(uint64_t histogram[SYNHOLD_HIST_BUCKETS], uint64_t delay_ns)
-{
-	unsigned int octave, shift = SYNHOLD_HIST_MIN_SHIFT;
-
-	if (delay_ns < 1ULL << shift) {
-		histogram[0]++;
-		return;
-	}
-	octave = 63 - (unsigned int)__builtin_clzll(delay_ns);
-	if (octave >= shift + SYNHOLD_HIST_OCTAVES)
-		histogram[SYNHOLD_HIST_BUCKETS - 1]++;
-	else
-		histogram[1 + (octave - shift) * 4 + ((delay_ns >> (octave - 2)) & 3)]++;
-}
-
 void fleet_shield_settle(struct fleet *f, uint32_t id)
 {
 	struct fleet_attempt *a = &f->attempt[id];
@@ -176,8 +161,8 @@ void fleet_shield_settle(struct fleet *f, uint32_t id)
 	else
 		f->count.late_settled++;
 	a->shield_side = FLEET_ENDED;
-	fleet_bucket(f->raw_hist, raw_ns);
-	fleet_bucket(f->server_hist, raw_ns > rtt_ns ? raw_ns - rtt_ns : 0);
+	sim_count_delay(f->raw_hist, raw_ns);
+	sim_count_delay(f->server_hist, raw_ns > rtt_ns ? raw_ns - rtt_ns : 0);
 	f->count.delay_count++;
 	f->delay_sum_ns += raw_ns > rtt_ns ? raw_ns - rtt_ns : 0;
 	f->rtt_sum_ns += rtt_ns;
