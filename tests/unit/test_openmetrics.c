@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "export/export.h"
+#include "export_help.h"
 #include "lib/keys.h"
 
 static struct snapshot_service service;
@@ -35,24 +36,7 @@ static int setup(void **state)
 
 static char *page(enum export_format format)
 {
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	assert_non_null(out);
-	assert_int_equal(export_prometheus(&snap, 1000, format, out), 0);
-	fclose(out);
-	return text;
-}
-
-static int has_line(const char *text, const char *line)
-{
-	size_t length = strlen(line);
-
-	for (const char *p = strstr(text, line); p; p = strstr(p + 1, line))
-		if ((p == text || p[-1] == '\n') && p[length] == '\n')
-			return 1;
-	return 0;
+	return export_help_page(&snap, format);
 }
 
 static void test_heads(void **state)
@@ -60,18 +44,18 @@ static void test_heads(void **state)
 	char *text = page(EXPORT_OPENMETRICS);
 
 	(void)state;
-	assert_true(has_line(text, "# TYPE synhold_released counter"));
-	assert_false(has_line(text, "# TYPE synhold_released_total counter"));
-	assert_true(has_line(text, "synhold_released_total{shield=\"default\",service=\"web\"} 0"));
-	assert_true(has_line(text, "# TYPE synhold_build info"));
-	assert_true(has_line(text, "# UNIT synhold_first_byte_seconds seconds"));
-	assert_false(has_line(text, "# UNIT synhold_held seconds"));
+	assert_true(export_help_has_line(text, "# TYPE synhold_released counter"));
+	assert_false(export_help_has_line(text, "# TYPE synhold_released_total counter"));
+	assert_true(export_help_has_line(text, "synhold_released_total{shield=\"default\",service=\"web\"} 0"));
+	assert_true(export_help_has_line(text, "# TYPE synhold_build info"));
+	assert_true(export_help_has_line(text, "# UNIT synhold_first_byte_seconds seconds"));
+	assert_false(export_help_has_line(text, "# UNIT synhold_held seconds"));
 	assert_string_equal(text + strlen(text) - 7, "\n# EOF\n");
 	assert_ptr_equal(strstr(text, "# EOF"), text + strlen(text) - 6);
 	free(text);
 	text = page(EXPORT_TEXT);
-	assert_true(has_line(text, "# TYPE synhold_released_total counter"));
-	assert_true(has_line(text, "# TYPE synhold_build_info gauge"));
+	assert_true(export_help_has_line(text, "# TYPE synhold_released_total counter"));
+	assert_true(export_help_has_line(text, "# TYPE synhold_build_info gauge"));
 	assert_null(strstr(text, "# UNIT"));
 	assert_null(strstr(text, "# EOF"));
 	free(text);
@@ -122,9 +106,9 @@ static void test_absent(void **state)
 	service.window = 9;
 	service.listeners = 1;
 	text = page(EXPORT_TEXT);
-	assert_true(has_line(text, "# TYPE synhold_window gauge"));
-	assert_true(has_line(text, "synhold_window{shield=\"default\",service=\"web\"} 9"));
-	assert_true(has_line(text, "# TYPE synhold_accept_queue_length gauge"));
+	assert_true(export_help_has_line(text, "# TYPE synhold_window gauge"));
+	assert_true(export_help_has_line(text, "synhold_window{shield=\"default\",service=\"web\"} 9"));
+	assert_true(export_help_has_line(text, "# TYPE synhold_accept_queue_length gauge"));
 	free(text);
 }
 
