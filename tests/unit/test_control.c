@@ -13,27 +13,15 @@
 #include <cmocka.h>
 
 #include "daemon/control.h"
-#include "plant.h"
+#include "plant_control.h"
 
-#define TARGET_NS 100000000ULL
-
-static const struct control_policy defaults = {
-	.window_min = 8,
-	.window_max = 65536,
-	.window_mode = SYNHOLD_WINDOW_AUTO,
-	.target_delay_ns = TARGET_NS,
-};
 static struct plant_result result, again; /* too large for the stack */
 
 static void drive_synhold(void *state, const struct control_input *input, struct plant_limits *limits)
 {
 	struct control_output output;
 
-	assert_int_equal(control_tick(state, input, &output), 0);
-	limits->window = output.window;
-	limits->ceiling_pps = output.ceiling_pps;
-	limits->expire_ns = output.expire_ns;
-	limits->silent_after_ns = output.silent_after_ns;
+	plant_control_tick(state, input, limits, &output);
 }
 
 /* Additive increase of a rate, multiplicative decrease when over the target. */
@@ -41,7 +29,7 @@ static void drive_aimd(void *state, const struct control_input *input, struct pl
 {
 	double *rate = state;
 
-	if (input->delay_count && input->delay_p50_ns > TARGET_NS)
+	if (input->delay_count && input->delay_p50_ns > PLANT_TARGET_NS)
 		*rate = fmax(5, *rate * 0.9);
 	else if (input->held)
 		*rate += 5;
@@ -81,12 +69,9 @@ static void drive_gradient(void *state, const struct control_input *input, struc
 
 static void run_synhold(const struct plant_config *config, struct plant_result *out)
 {
-	const struct plant_limits limits = {.window = CONTROL_WINDOW_START, .expire_ns = SYNHOLD_EXPIRE_MIN_NS};
 	struct control control;
 
-	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
-	assert_int_equal(plant_run(config, drive_synhold, &control, limits, out), 0);
-	assert_true(out->admitted == out->settled + out->abandoned + out->expired + out->inflight_end);
+	plant_control_run(config, drive_synhold, &control, out);
 }
 
 static struct plant_config herd(double capacity, double seconds)
@@ -312,7 +297,7 @@ static void test_attached_after_a_collapse(void **state)
 	config.patience = 60;
 	run_synhold(&config, &result);
 	for (i = 30; i < 190; i++)
-		assert_int_equal(result.trace[i].window, defaults.window_min);
+		assert_int_equal(result.trace[i].window, plant_control_defaults.window_min);
 	for (i = 0; i < 200; i++)
 		admitted += result.trace[i].settled;
 	assert_true(admitted < 100);
@@ -337,7 +322,7 @@ static void test_hung_server(void **state)
 	config.hang_to = 15;
 	run_synhold(&config, &result);
 	for (i = 90; i < 150; i++)
-		assert_int_equal(result.trace[i].window, defaults.window_min);
+		assert_int_equal(result.trace[i].window, plant_control_defaults.window_min);
 	assert_true(pace(&result, 16, 18) > 0.9 * 500);
 	assert_true(result.drain_seconds < 10 + 1.1 * 20);
 }
@@ -480,7 +465,7 @@ static void test_same_seed_same_result(void **state)
 
 static void test_policy(void **state)
 {
-	struct control_policy policy = defaults;
+	struct control_policy policy = plant_control_defaults;
 	struct control control;
 	struct control_output output, before;
 	struct control_input input = {.now_ns = 1};
@@ -490,18 +475,18 @@ static void test_policy(void **state)
 	(void)state;
 	policy.window_min = 0;
 	assert_int_equal(control_init(&control, &policy, 0, 0, 0), -EINVAL);
-	policy = defaults;
+	policy = plant_control_defaults;
 	policy.window_max = 7;
 	assert_int_equal(control_init(&control, &policy, 0, 0, 0), -EINVAL);
-	policy = defaults;
+	policy = plant_control_defaults;
 	policy.target_delay_ns = 0;
 	assert_int_equal(control_init(&control, &policy, 0, 0, 0), -EINVAL);
-	policy = defaults;
+	policy = plant_control_defaults;
 	policy.window_mode = SYNHOLD_WINDOW_FIXED;
 	assert_int_equal(control_init(&control, &policy, 0, 0, 0), -EINVAL);
 
 	/* What an earlier daemon had found is taken over, within the bounds. */
-	assert_int_equal(control_init(&control, &defaults, 0, 300, 3000000000ULL), 0);
+	assert_int_equal(control_init(&control, &plant_control_defaults, 0, 300, 3000000000ULL), 0);
 	assert_int_equal(control_tick(&control, &input, &output), 0);
 	assert_int_equal(output.window, 300);
 	assert_int_equal(output.expire_ns, 3000000000ULL);
@@ -515,7 +500,7 @@ static void test_policy(void **state)
 	assert_memory_equal(&before, &output, sizeof(output));
 	input.pressures = 0;
 
-	policy = defaults;
+	policy = plant_control_defaults;
 	policy.window_max = 100;
 	assert_int_equal(control_set_policy(&control, &policy), 0);
 	assert_int_equal(control_tick(&control, &input, &output), 0);
@@ -539,7 +524,7 @@ static void test_policy(void **state)
 	control_explain(&control, &explain);
 	assert_int_equal(explain.state, CONTROL_STATE_FIXED);
 	assert_string_equal(explain.last.name, "policy");
-	policy = defaults;
+	policy = plant_control_defaults;
 	assert_int_equal(control_set_policy(&control, &policy), 0);
 	input.now_ns += CONTROL_TICK_NS;
 	assert_int_equal(control_tick(&control, &input, &output), 0);
@@ -547,7 +532,7 @@ static void test_policy(void **state)
 
 	/* With a server that stood there in calm, a burst is let in from the start; and nobody is told of another
 	 * window. */
-	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	assert_int_equal(control_init(&control, &plant_control_defaults, 0, 0, 0), 0);
 	control_trust(&control);
 	assert_int_equal(control_tick(&control, &input, &output), 0);
 	assert_int_equal(output.window, CONTROL_WINDOW_CALM);
@@ -619,7 +604,7 @@ static void test_expiry(void **state)
 	struct control_input input = storm();
 
 	(void)state;
-	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	assert_int_equal(control_init(&control, &plant_control_defaults, 0, 0, 0), 0);
 	second(&control, &input, &output);
 	assert_int_equal(output.expire_ns, SYNHOLD_EXPIRE_MIN_NS);
 	input.first_byte_p99_ns = 500000000;
@@ -646,7 +631,7 @@ static void test_pressure(void **state)
 
 	(void)state;
 	/* In calm, high pressure is not ours to cure. */
-	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	assert_int_equal(control_init(&control, &plant_control_defaults, 0, 0, 0), 0);
 	input.window_limited = false;
 	input.held = 0;
 	input.inflight = 20;
@@ -739,7 +724,7 @@ static void test_alarm_only_stops_growth(void **state)
 	struct control_input input = storm();
 
 	(void)state;
-	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	assert_int_equal(control_init(&control, &plant_control_defaults, 0, 0, 0), 0);
 	input.delay_p50_ns = input.delay_mean_ns = 2000000;
 	input.pressures = 1;
 	input.pressure[0].name = "cpu";
@@ -768,7 +753,7 @@ static void test_mixed_kinds_of_delay(void **state)
 	unsigned int i;
 
 	(void)state;
-	assert_int_equal(control_init(&control, &defaults, 0, 0, 0), 0);
+	assert_int_equal(control_init(&control, &plant_control_defaults, 0, 0, 0), 0);
 	second(&control, &input, &output);
 	control_explain(&control, &before);
 	for (i = 0; i < 30; i++) {

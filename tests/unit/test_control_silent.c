@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/control.h"
-#include "plant.h"
+#include "plant_control.h"
 
 #define SILENT_PPS 100
 
@@ -22,29 +22,16 @@ static void drive(void *state, const struct control_input *input, struct plant_l
 {
 	struct control_output output;
 
-	assert_int_equal(control_tick(state, input, &output), 0);
-	limits->window = output.window;
-	limits->ceiling_pps = output.ceiling_pps;
-	limits->expire_ns = output.expire_ns;
-	limits->silent_after_ns = output.silent_after_ns;
+	plant_control_tick(state, input, limits, &output);
 	most_silent = output.silent > most_silent ? output.silent : most_silent;
 }
 
 static struct control run(const struct plant_config *config, struct plant_result *out)
 {
-	const struct plant_limits limits = {.window = CONTROL_WINDOW_START, .expire_ns = SYNHOLD_EXPIRE_MIN_NS};
-	const struct control_policy policy = {
-		.window_min = 8,
-		.window_max = 65536,
-		.window_mode = SYNHOLD_WINDOW_AUTO,
-		.target_delay_ns = 100000000,
-	};
 	struct control control;
 
 	most_silent = 0;
-	assert_int_equal(control_init(&control, &policy, 0, 0, 0), 0);
-	assert_int_equal(plant_run(config, drive, &control, limits, out), 0);
-	assert_true(out->admitted == out->settled + out->abandoned + out->expired + out->inflight_end);
+	plant_control_run(config, drive, &control, out);
 	return control;
 }
 
