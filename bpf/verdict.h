@@ -12,86 +12,9 @@
 #include "lists.h"
 #include "maps.h"
 #include "rate.h"
+#include "request.h"
 #include "slots.h"
-
-#ifndef VERDICT_SOURCES_FILTERED /* benchmarks compile this without */
-#define VERDICT_SOURCES_FILTERED 1
-#endif
-
-/* A SYN apart from its frame: numbers only, so that each function below is verified once whatever the way through the
- * parser was. */
-struct verdict_request {
-	union {
-		struct slots_syn syn;
-		struct {
-			struct synhold_tuple tuple;
-			__u32 seq; /* host order */
-		};
-	};
-	__u32 service;
-	__u32 flags;    /* SLOTS_KNOWN, and what the mark is to carry */
-	__u32 segment;  /* TCP header and data, bytes */
-	__u32 first_ms; /* proof mode: since the first copy */
-	__u64 now;
-	__u64 source;
-	__u64 retry_ns;     /* out: when a refused one may conform; 0 = unknown */
-	__u64 source_taken; /* what to give back when a later limit says no */
-	struct lists_match list;
-	__u16 check; /* the TCP checksum as it stands; small from here on: the stack of all callers is 512 bytes */
-	__u8 bank;
-	__u8 source_slot;
-	__u8 tcp_header; /* bytes */
-	__u8 tcp_flags;  /* PARSE_SYN ... */
-	__u8 l3_offset;
-	__u8 l4_offset;
-	__u8 ipv6;
-	__u8 fragment;
-	__u8 queued;   /* whether SYNs that wait in the queue go first */
-	__u8 listener; /* VERDICT_LISTENER_..., where it was looked at */
-	__u8 silent;   /* in excess it is dropped, whatever the action: no answer, no place in the queue */
-	__u8 fresh;    /* out: no earlier copy is known, nor was looked for: offered_count() does */
-	__u8 verdict;  /* out: enum synhold_verdict */
-	__u8 reason;   /* out: enum synhold_reason, or SYNHOLD_REASON_NONE */
-};
-COMPAT_DEFINE_ROOM(request_room, struct verdict_request);
-
-/* Word of the filter before `sources` for those whose hash ends like this one. */
-static __always_inline __u32 *verdict_source_word(__u64 source)
-{
-	__u32 line = ((__u32)source / SYNHOLD_FILTER_WORDS) & (SYNHOLD_SOURCE_FILTER - 1);
-	struct synhold_filter *words = bpf_map_lookup_elem(&source_filter, &line);
-
-	return words ? &words->word[(__u32)source % SYNHOLD_FILTER_WORDS] : NULL;
-}
-
-/* Takes from the limit that `lane` (a service, or SYNHOLD_SERVICES for the allow list) has on the source: 1, or 0 with
- * retry_ns. Global: verified once. */
-__noinline int verdict_source_take(COMPAT_REF(struct verdict_request, rq), __u32 lane, __u64 interval, __u64 limit)
-{
-	COMPAT_DEREF(struct verdict_request, rq, request_room);
-	__u64 wait_ticks = 0, taken = 0;
-	struct synhold_source_set *set;
-	__u32 index, slot = 0, *word;
-	__u64 source;
-	int ok;
-
-	if (!rq)
-		return 1;
-	source = hash_for_service(rq->source, lane);
-	index = rate_source_set(source);
-	set = bpf_map_lookup_elem(&sources, &index);
-	if (!set)
-		return 1;
-	ok = rate_source_take(set, source, rate_ticks(rq->now), interval, limit, &slot, &taken, &wait_ticks);
-	rq->source_slot = (__u8)slot;
-	rq->source_taken = taken;
-	rq->retry_ns = ok ? 0 : rq->now + (wait_ticks << SYNHOLD_SOURCE_TICK_SHIFT);
-	word = ok ? verdict_source_word(source) : NULL;
-	if (word)
-		filter_note_debt(word, rq->now + (((taken - rate_ticks(rq->now)) & RATE_TICK_MASK)
-						  << SYNHOLD_SOURCE_TICK_SHIFT));
-	return ok;
-}
+#include "source.h"
 
 #define VERDICT_RATE_SERVICE 0
 #define VERDICT_RATE_CEILING 1
@@ -231,24 +154,6 @@ static __always_inline void verdict_look(struct xdp_md *ctx, struct verdict_requ
 {
 	if (pol->hold_down_ns || run->accept_guard)
 		rq->listener = verdict_listener(ctx, rq, run->accept_guard);
-}
-
-/* Whether the source's own limit would say no; reads only. */
-static __always_inline int verdict_source_refuses(struct verdict_request *rq, const struct synhold_policy *pol)
-{
-	__u64 source = hash_for_service(rq->source, rq->service), wait_ticks = 0;
-	__u32 index = rate_source_set(source), *word = verdict_source_word(source);
-	struct synhold_source_set *set;
-
-	if (VERDICT_SOURCES_FILTERED && word && !filter_may_owe(word, rq->now) &&
-	    rate_conforms(0, pol->source_interval, pol->source_limit))
-		return 0;
-	set = bpf_map_lookup_elem(&sources, &index);
-	if (!set ||
-	    rate_source_look(set, source, rate_ticks(rq->now), pol->source_interval, pol->source_limit, &wait_ticks))
-		return 0;
-	rq->retry_ns = rq->now + (wait_ticks << SYNHOLD_SOURCE_TICK_SHIFT);
-	return 1;
 }
 
 /*
