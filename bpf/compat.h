@@ -35,6 +35,8 @@
 #ifndef COMPAT_STATIC
 /* A function that the verifier looks at once, whatever it is called with. */
 #define COMPAT_GLOBAL __noinline
+/* One that every refused SYN goes through: in line where the stack of the chain of calls has room for it. */
+#define COMPAT_HOT static __always_inline
 /* An argument of a function that must be verified once on every kernel: declared, found, given. */
 #define COMPAT_REF(type, name) type *name
 #define COMPAT_DEREF(type, name, room) ((void)0)

@@ -12,6 +12,7 @@
 #ifdef COMPAT_STATIC
 /* Verified anew for each call, then. */
 #define COMPAT_GLOBAL static __noinline
+#define COMPAT_HOT static __noinline
 /* Numbers may be arguments of global functions: such a one is given the place of its structure in the room. */
 #define COMPAT_REF(type, name) __u32 name##_place
 #define COMPAT_DEREF(type, name, room) type *name = bpf_map_lookup_elem(&room, &name##_place)

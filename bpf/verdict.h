@@ -161,7 +161,7 @@ static __always_inline void verdict_look(struct xdp_md *ctx, struct verdict_requ
  * SYNHOLD_REASON_NONE. Reads only: under a flood nearly every SYN ends here, and CPUs that charge and give back would
  * take the same few lines from one another. Global: verified once.
  */
-static __always_inline int verdict_foreseen(struct verdict_request *rq, __u32 window)
+COMPAT_HOT int verdict_foreseen(struct verdict_request *rq, __u32 window)
 {
 	struct synhold_global_policy *all;
 	__u32 index, service, reason;

@@ -80,13 +80,14 @@ test_every_row() {
 		BUILD=$(dirname "$BENCH") "$E2E_DIR/../bench/run.sh" --json >/run/e2e/report 2>/run/e2e/out || status=$?
 	assert_le "$status" 1 "exit status, with $(cat /run/e2e/out)" # 1: a target is missed, as it may be at this size
 	report=$(cat /run/e2e/report)
+	assert_ge "${#report}" 1000 "bytes of the report, with $(cat /run/e2e/out)"
 	assert_eq "$(jq '[.costs[] | select(.ns > 0)] | length' <<<"$report")" 24 "rows of costs"
 	assert_eq "$(jq '[.costs[] | select(.ns > 0 and .against != null and .ratio == null)] | length' <<<"$report")" 0 "rows without a ratio"
 	assert_eq "$(jq '[.egress[] | select(.packets > 0 and .clock_ns != null)] | length' <<<"$report")" 2 "rows of egress"
 	assert_eq "$(jq '.throughput | length' <<<"$report")" 14 "rows of throughput"
 	# what is not ours may be missing, with a reason
 	assert_eq "$(jq '[.throughput[] | select(.seconds == null and (.missing // "") == "")] | length' <<<"$report")" 0 "rows without figure or reason"
-	assert_eq "$(jq '[.throughput[] | select(.seconds > 0) | .name]
+	assert_eq "$(jq '[.throughput[] | select(.single > 0) | .name]
 		| contains(["xdp_drop", "source_rate", "service_rate", "global_rate", "window", "lru_hash"])' <<<"$report")" true "our rows are there"
 	assert_eq "$(jq '.scaling | .sent > 0 and .sent == .seen and .seen == .judged' <<<"$report")" true "all counted once"
 	assert_eq "$(jq '[.targets[] | select(.result == "met" or .result == "missed" or .result == "not measured")] | length' <<<"$report")" 12 "targets"
