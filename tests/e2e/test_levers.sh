@@ -38,7 +38,7 @@ test_prefer_list() {
 	refused 2 "weight '1' is not accepted.*from 2 to 128" synhold prefer add 10.0.0.0/8 1
 	refused 2 "weight '129' is not accepted" synhold prefer add 10.0.0.0/8 129
 	refused 2 "weight 'x' is not accepted" synhold prefer add 10.0.0.0/8 x
-	refused 2 "no address or prefix" synhold prefer add 10.0.0.1/8 4
+	refused 2 "bits set beyond its prefix" synhold prefer add 10.0.0.1/8 4
 	refused 2 "takes a prefix and a weight" synhold prefer add 10.0.0.0/8
 	refused 2 "neither add nor del" synhold prefer load /run/e2e/out
 	refused 1 "10.0.0.0/8 is not in the prefer list" synhold prefer del 10.0.0.0/8
