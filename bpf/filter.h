@@ -11,19 +11,14 @@
 #include <synhold/addr.h>
 
 #include "compat.h"
+#include "gate.h"
 
 #define FILTER_TRIES 8
 
-/* Coarse time, in units of SYNHOLD_EPOCH_SHIFT: 18 years in a word. */
-static __always_inline __u32 filter_time(__u64 ns)
-{
-	return (__u32)(ns >> SYNHOLD_EPOCH_SHIFT);
-}
-
-/* Before `sources`: until when one of the sources behind the word has a debt. */
+/* Before `sources`: until when one of the sources behind the word has a debt, as an epoch of the gates. */
 static __always_inline void filter_note_debt(__u32 *word, __u64 until_ns)
 {
-	__u32 until = filter_time(until_ns) + 1, i;
+	__u32 until = gate_epoch(until_ns) + 1, i;
 
 	for (i = 0; i < FILTER_TRIES; i++) {
 		__u32 old = *(volatile __u32 *)word;
@@ -36,7 +31,7 @@ static __always_inline void filter_note_debt(__u32 *word, __u64 until_ns)
 
 static __always_inline int filter_may_owe(const __u32 *word, __u64 now_ns)
 {
-	return *(const volatile __u32 *)word > filter_time(now_ns);
+	return *(const volatile __u32 *)word > gate_epoch(now_ns);
 }
 
 /*

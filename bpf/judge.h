@@ -227,7 +227,7 @@ COMPAT_GLOBAL int judge_syn(struct xdp_md *ctx, struct verdict_request *rq)
 	if (!pol || !run || !gate || !count)
 		return XDP_PASS;
 
-	known = slots_may_be_marked(&rq->tuple, rq->now) ? bpf_map_lookup_elem(&marks, &rq->tuple) : NULL;
+	known = slots_mark(&rq->tuple, rq->now);
 	if (known && known->flags & SYNHOLD_MARK_FRESH) { /* our own re-injection passing again (generic mode) */
 		known->flags &= ~SYNHOLD_MARK_FRESH;
 		return XDP_PASS;

@@ -70,9 +70,7 @@ COMPAT_GLOBAL int client_sent(struct slots_syn *segment, __u32 flags, __u32 ack)
 	if (!segment)
 		return 0;
 	tuple = &segment->tuple;
-	if (!slots_may_be_marked(tuple, 0))
-		return 0;
-	mark = bpf_map_lookup_elem(&marks, tuple);
+	mark = slots_mark(tuple, 0);
 	if (!mark || segment->isn - mark->isn > LEFT_SPAN_BYTES)
 		return 0;
 	service = mark->service;

@@ -146,9 +146,7 @@ COMPAT_GLOBAL int server_sent(struct sent_segment *seg)
 	closes = seg->flags & (PARSE_FIN | PARSE_RST);
 	if (!seg->payload && !closes && !seg->asked && !(seg->flags & PARSE_SYN && acks_watched()))
 		return 0;
-	if (!slots_may_be_marked(&seg->tuple, 0))
-		return 0;
-	mark = bpf_map_lookup_elem(&marks, &seg->tuple);
+	mark = slots_mark(&seg->tuple, 0);
 	if (!mark || mark->state != SYNHOLD_MARK_INFLIGHT)
 		return 0;
 	if (seg->flags & PARSE_SYN) { /* what a client that is there will acknowledge */

@@ -30,13 +30,15 @@ static __always_inline __u32 *slots_filter_word(__u64 hash)
 	return words ? &words->word[place % SYNHOLD_FILTER_WORDS] : NULL;
 }
 
-/* Whether the tuple may have a mark, and one that is not over; now = 0: or one that is. */
-static __always_inline int slots_may_be_marked(const struct synhold_tuple *tuple, __u64 now)
+/* The tuple's mark, if it has one that is not over; now = 0: or one that is. NULL when it has none. */
+static __always_inline struct synhold_mark *slots_mark(const struct synhold_tuple *tuple, __u64 now)
 {
 	__u64 hash = filter_hash(tuple);
 	__u32 *word = slots_filter_word(hash);
 
-	return word && filter_may_mark(*(volatile __u32 *)word, filter_tag(hash), now);
+	if (!word || !filter_may_mark(*(volatile __u32 *)word, filter_tag(hash), now))
+		return NULL;
+	return bpf_map_lookup_elem(&marks, tuple);
 }
 
 /* Says so, before the mark is put there. Global: verified once. */

@@ -11,20 +11,13 @@
 #include <cmocka.h>
 
 #include "bpf/filter.h"
+#include "tests/random.h"
 
 #define SECOND 1000000000ULL
 #define HOUR (3600 * SECOND)
 #define WORDS 64
 #define ENTRIES 96
 #define STEPS 2000000
-
-static uint64_t rnd(uint64_t *state, uint64_t below)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % below;
-}
 
 static struct synhold_tuple tuple_of(uint32_t number)
 {
@@ -43,13 +36,13 @@ static void what_is_marked_is_never_denied(void **state)
 
 	(void)state;
 	for (int step = 0; step < STEPS; step++) {
-		uint32_t entry = (uint32_t)rnd(&seed, ENTRIES), tag;
+		uint32_t entry = (uint32_t)random_below(&seed, ENTRIES), tag;
 		struct synhold_tuple tuple = tuple_of(entry);
 		uint64_t hash = filter_hash(&tuple);
 		uint32_t *at = &word[filter_place(hash) % WORDS];
 
 		tag = filter_tag(hash);
-		now += rnd(&seed, 20) ? rnd(&seed, SECOND / 10) : rnd(&seed, 10 * SECOND);
+		now += random_below(&seed, 20) ? random_below(&seed, SECOND / 10) : random_below(&seed, 10 * SECOND);
 		if (until[entry] > now) {
 			assert_true(filter_may_mark(*at, tag, now));
 			assert_true(filter_may_mark(*at, tag, 0));
@@ -57,9 +50,9 @@ static void what_is_marked_is_never_denied(void **state)
 			absent++;
 			denied += !filter_may_mark(*at, tag, now);
 		}
-		switch (rnd(&seed, 8)) {
+		switch (random_below(&seed, 8)) {
 		case 0:
-			until[entry] = now + 1 + rnd(&seed, rnd(&seed, 10) ? 20 * SECOND : HOUR);
+			until[entry] = now + 1 + random_below(&seed, random_below(&seed, 10) ? 20 * SECOND : HOUR);
 			filter_note_mark(at, tag, now, until[entry]);
 			break;
 		case 1:
@@ -139,13 +132,13 @@ static void debts_are_remembered_until_their_end(void **state)
 	(void)state;
 	assert_false(filter_may_owe(&word, now));
 	for (int step = 0; step < STEPS / 10; step++) {
-		now += rnd(&seed, SECOND / 4);
+		now += random_below(&seed, SECOND / 4);
 		if (now < end)
 			assert_true(filter_may_owe(&word, now));
 		else if (now > end + SECOND / 2)
 			assert_false(filter_may_owe(&word, now));
-		if (!rnd(&seed, 8)) {
-			uint64_t debt = rnd(&seed, 3 * SECOND);
+		if (!random_below(&seed, 8)) {
+			uint64_t debt = random_below(&seed, 3 * SECOND);
 
 			filter_note_debt(&word, now + debt);
 			end = now + debt > end ? now + debt : end;

@@ -13,17 +13,10 @@
 #include <cmocka.h>
 
 #include "bpf/gate.h"
+#include "tests/random.h"
 
 #define LIFE_EPOCHS 8
 #define EPOCH_NS (1ULL << SYNHOLD_EPOCH_SHIFT)
-
-static uint64_t rnd(uint64_t *state, uint64_t below)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % below;
-}
 
 /* What the shell around the gate does when slots are overdue; returns how many expired. */
 static uint32_t retire(struct synhold_gate *gate, uint32_t limit)
@@ -156,14 +149,14 @@ static void random_workload_against_a_model(void **state)
 
 	(void)state;
 	for (round = 0; round < 40; round++) {
-		uint32_t slots[SLOTS], count = 0, now = 1000 + (uint32_t)rnd(&seed, 1000),
-				       window = (uint32_t)rnd(&seed, 200);
+		uint32_t slots[SLOTS], count = 0, now = 1000 + (uint32_t)random_below(&seed, 1000),
+				       window = (uint32_t)random_below(&seed, 200);
 		struct synhold_gate gate = {.retired = now - LIFE_EPOCHS};
 		uint64_t started = 0, ended = 0, over = 0;
 		int step;
 
 		for (step = 0; step < 20000; step++) {
-			uint64_t what = rnd(&seed, 100);
+			uint64_t what = random_below(&seed, 100);
 
 			if (what < 60) {
 				__u32 expired = 0;
@@ -178,7 +171,7 @@ static void random_workload_against_a_model(void **state)
 					started++;
 				}
 			} else if (what < 95 && count) {
-				uint32_t which = (uint32_t)rnd(&seed, count);
+				uint32_t which = (uint32_t)random_below(&seed, count);
 
 				assert_int_equal(gate_end(&gate, slots[which]), 1);
 				slots[which] = slots[--count];
@@ -186,7 +179,8 @@ static void random_workload_against_a_model(void **state)
 			} else if (what >= 95) {
 				uint32_t limit, k, expected = 0;
 
-				now += rnd(&seed, 50) ? (uint32_t)rnd(&seed, 3) : (uint32_t)rnd(&seed, 1000);
+				now += random_below(&seed, 50) ? (uint32_t)random_below(&seed, 3) :
+								 (uint32_t)random_below(&seed, 1000);
 				limit = now - LIFE_EPOCHS;
 				for (k = 0; k < count;) {
 					if (slots[k] < limit) {
@@ -246,10 +240,10 @@ static void *work(void *arg)
 		inflight = *(volatile __s64 *)&shared->gate.inflight;
 		if (inflight > *(volatile __s64 *)&shared->most)
 			shared->most = inflight;
-		while (count && (count == 256 || rnd(&self->seed, 3))) {
-			uint32_t which = (uint32_t)rnd(&self->seed, count);
+		while (count && (count == 256 || random_below(&self->seed, 3))) {
+			uint32_t which = (uint32_t)random_below(&self->seed, count);
 
-			if (rnd(&self->seed, 10)) /* else it is forgotten, and its epoch takes it away */
+			if (random_below(&self->seed, 10)) /* else it is forgotten, and its epoch takes it away */
 				self->ended += (uint64_t)gate_end(&shared->gate, mine[which]);
 			mine[which] = mine[--count];
 		}

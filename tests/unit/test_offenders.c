@@ -14,6 +14,7 @@
 
 #include "bpf/offender.h"
 #include "lib/offenders.h"
+#include "tests/random.h"
 
 #define SECOND_NS 1000000000ULL
 #define HEAVY 20
@@ -24,10 +25,7 @@ static uint64_t random_state;
 
 static uint64_t draw(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dULL;
+	return random_draw(&random_state);
 }
 
 static int reset(void **state)

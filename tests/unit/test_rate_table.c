@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "bpf/rate.h"
+#include "tests/random.h"
 
 #define SOURCES_MAX 1000000
 #define INTERVAL 3906250 /* ticks: 1/s */
@@ -29,10 +30,7 @@ static uint64_t random_state;
 
 static uint64_t draw(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dULL;
+	return random_draw(&random_state);
 }
 
 static uint64_t hash_of(uint32_t source)

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "tests/random.h"
 #include "tool.h"
 
 #define BATCH 32
@@ -25,10 +26,7 @@ static uint64_t random_state;
 
 static uint64_t draw(void)
 {
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state * 0x2545f4914f6cdd1dULL;
+	return random_draw(&random_state);
 }
 
 static uint32_t sum_words(const void *data, size_t length, uint32_t sum)

@@ -25,6 +25,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "tests/random.h"
 #include "tool.h"
 
 #define BATCH 64
@@ -127,13 +128,9 @@ static uint64_t receiver_ns(const struct volley_thread *self)
 
 static void vary(struct volley_frame *frame, uint64_t *seed)
 {
-	uint64_t x = *seed;
+	uint64_t x = random_next(seed);
 	uint32_t place;
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	*seed = x;
 	place = (uint32_t)(x >> 20) & VOLLEY_NET_MASK;
 	frame->ip.saddr = htonl(VOLLEY_NET + (sources ? place % (uint32_t)sources : place));
 	frame->ip.check = 0;
